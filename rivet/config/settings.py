@@ -1,0 +1,126 @@
+"""What a config means once it is checked: frozen values with defaults applied and paths made absolute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Engine = Literal["postgres", "mysql", "sqlite"]
+TlsMode = Literal["disable", "require", "verify-ca", "verify-full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How a connection is secured; `ca_file` is an absolute path, or None for the system's own store."""
+
+    mode: TlsMode
+    ca_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A text that no repr, log or message shows; `reveal` gives it to a driver."""
+
+    value: str
+
+    def reveal(self) -> str:
+        """Give the text itself."""
+        return self.value
+
+    def __repr__(self) -> str:
+        return "Secret('***')"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """A database and how to connect to it.
+
+    Attributes:
+        type: The engine.
+        host: Host name, address, or a directory that holds a Unix socket; None: the engine's default.
+        password: Already resolved and decoded; `repr` does not show it.
+        path: The file of a SQLite database, absolute.
+        tls: None: not stated; the driver's own habit, which may be clear text.
+        statement_timeout_seconds: 0 keeps the server's own.
+        consistency: What the user insists on, or None.
+    """
+
+    type: Engine
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password: Secret | None = None
+    database: str | None = None
+    path: Path | None = None
+    tls: Tls | None = None
+    snapshot: Literal["export", "run"] = "export"
+    consistency: Literal["snapshot", "statement"] | None = None
+    connect_timeout_seconds: float = 10.0
+    statement_timeout_seconds: float = 0.0
+    parallel: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDestinationSettings:
+    """A directory tree.
+
+    Attributes:
+        root: The directory that holds the partitions and the export file, absolute, as the user spelled it.
+        template: What follows the root, with `{partition}`, no final slash; empty without `partition_by`.
+    """
+
+    root: Path
+    template: str
+    manifest_name: str = "manifest.json"
+    type: Literal["local"] = "local"
+
+
+DestinationSettings = LocalDestinationSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings:
+    """One export.
+
+    Attributes:
+        where: Its place in the config, such as `$.exports[0]`, for messages.
+        query: The text of `query` or of the file that `query_file` names.
+        partition_key: Name in the path; None: the column's own name.
+        max_file_size_bytes: A partition rolls over to the next part here.
+        max_sort_size_bytes: A server-side sort estimated above it is refused.
+        max_scan_rows: Rows that one of several scans may read.
+    """
+
+    where: str
+    name: str
+    destination: DestinationSettings
+    table: str | None = None
+    query: str | None = None
+    exclude: tuple[str, ...] = ()
+    mode: Literal["full"] = "full"
+    partition_by: str | None = None
+    partition_granularity: Literal["day", "month", "year"] = "day"
+    partition_key: str | None = None
+    compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
+    compression_level: int | None = None
+    max_file_size_bytes: int = 256 * 1024**2
+    max_partitions: int = 10_000
+    max_sort_size_bytes: int = 20 * 1000**3
+    scan: Literal["auto", "single", "per_partition"] = "auto"
+    max_scan_rows: int = 50_000_000
+    skip_empty: bool = True
+    unrepresentable: Literal["error"] = "error"
+    vanished: Literal["remove", "keep", "error"] | None = None
+    publish: Literal["proved", "eager"] = "proved"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A whole config."""
+
+    source: SourceSettings
+    exports: tuple[ExportSettings, ...]
+    on_error: Literal["continue", "stop"] = "continue"

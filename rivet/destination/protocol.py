@@ -1,0 +1,93 @@
+"""What every destination offers, shaped so that an object store can offer it too.
+
+The contract, in words:
+
+- Names are relative to the root, use `/`, and never escape it. A name may hold any character but `/` as
+  a separator and the zero character; it is never decoded, expanded or normalised.
+- Nothing is created at the root before the first `stage` or `put`.
+- Staged bytes are durable after `finish` and lie under no name that a reader takes for data (none that
+  ends in `.parquet`, none outside the staging directory); `list` never shows them.
+- `put` and `Staged.publish` replace what stood under the name in one operation: a reader sees the old or
+  the new object, never a part of either.
+- Changes of names become durable at `settle` at the latest, in the order in which they were made.
+- Missing rights raise `DestinationDenied`; a full disk or anything else that may pass raises
+  `DestinationUnavailable`; a missing object raises `ObjectNotFound`.
+- Methods may be called from several threads; one `Staged` belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One object that `list` found: its name from the root, and its size in bytes."""
+
+    name: str
+    size_bytes: int
+
+
+class Staged(Protocol):
+    """An object that is being written and is not visible yet."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Give the bytes written so far."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Append bytes and return their number."""
+
+    def finish(self) -> None:
+        """End the writing and make the bytes durable, still invisible."""
+
+    def publish(self) -> None:
+        """Make the finished object visible under its name, replacing what stood there."""
+
+    def discard(self) -> None:
+        """Drop it; safe to call twice, before `finish`, and after `publish`, when it does nothing."""
+
+
+class Destination(Protocol):
+    """A root and all objects below it."""
+
+    @property
+    def kind(self) -> str:
+        """Name the kind of store as manifests do: `local`, `s3`, `gcs`."""
+
+    @property
+    def uri(self) -> str:
+        """Give the root for people and manifests, ending in `/`, without a secret."""
+
+    def read(self, name: str) -> bytes:
+        """Give all bytes of an object, or raise `ObjectNotFound`."""
+
+    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """Open an object for reading at any offset, or raise `ObjectNotFound`."""
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """List every object whose name begins with prefix, at any depth, in the order of names.
+
+        A root that does not exist lists nothing. Staged objects are left out.
+        """
+
+    def stage(self, name: str, run_id: str) -> Staged:
+        """Begin an object that will be visible as name; what it leaves behind bears run_id."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a small object in one atomic, durable step."""
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove objects; missing ones are no error. Directories left empty go too, the root excepted."""
+
+    def settle(self, directories: Iterable[str]) -> None:
+        """Make all changes of names in these directories durable (`""` is the root)."""
+
+    def sweep(self, run_ids: Iterable[str]) -> None:
+        """Remove whatever these runs left staged, and nothing else."""
+
+    def remove_root_if_empty(self) -> None:
+        """Remove the root, and the parents that this object itself made for it, where nothing is in them."""

@@ -1,0 +1,162 @@
+"""The manifest of a partition and the export file of a root, version 1.
+
+Field names are those of the JSON files (`docs/manifest.md`). Instants and values are text as the files hold
+them; `extra` keeps keys that this version does not know, so that a rewrite loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+MANIFEST_VERSION = 1
+EXPORT_VERSION = 1
+
+JsonObject = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """Where rows came from: the engine, a table or the digest of a query, and how consistent the reads were."""
+
+    engine: str
+    consistency: str
+    table: str | None = None
+    query_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """Which partition this is; start is closed, end open, both None for the NULL partition."""
+
+    column: str
+    key: str
+    value: str | None
+    granularity: str
+    timezone: str | None
+    start: str | None
+    end: str | None
+    is_null: bool
+    value_format: str
+    reader_type: str
+    calendar: str = "proleptic-gregorian"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One Parquet file; path is relative to the partition, minimum and maximum are closed."""
+
+    part_id: int
+    path: str
+    row_count: int
+    size_bytes: int
+    sha256: str
+    minimum: str | None
+    maximum: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The list of a partition's live parts; `partition` is None for an export without `partition_by`."""
+
+    tool: str
+    run_id: str
+    export_name: str
+    mode: str
+    started_at: str
+    finished_at: str
+    source: SourceFacts
+    partition: PartitionFacts | None
+    destination: Mapping[str, str]
+    format: str
+    compression: str
+    schema: tuple[JsonObject, ...]
+    schema_fingerprint: str
+    row_count: int
+    size_bytes: int
+    parts: tuple[Part, ...]
+    unrepresentable_rows: Mapping[str, int]
+    status: str = "complete"
+    extra: JsonObject = field(default_factory=dict)
+
+    @property
+    def part_count(self) -> int:
+        """Count the parts."""
+        return len(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPartitionFacts:
+    """How the tree is partitioned; template is the path of a partition below the root, with `{partition}`."""
+
+    column: str
+    key: str
+    granularity: str
+    timezone: str | None
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEntry:
+    """One partition as the export file lists it.
+
+    Attributes:
+        value: The label; None for the NULL partition, or for an export without `partition_by`.
+        path: The partition's directory from the root, without a final slash; empty at the root itself.
+        state: `live`; `kept` where its window holds no rows any more; `failed` where this run could not do it.
+        run_id: The run that wrote it.
+    """
+
+    value: str | None
+    path: str
+    state: Literal["live", "kept", "failed"]
+    run_id: str
+    consistency: str
+    row_count: int
+    size_bytes: int
+    manifest_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPartition:
+    """What a publish is about to change: manifest digests before and after; None where there is none."""
+
+    value: str | None
+    path: str
+    old_sha256: str | None
+    new_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The run that has begun, and the partitions it is about to publish (none while it only stages)."""
+
+    run_id: str
+    partitions: tuple[PendingPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFile:
+    """The export as a whole: `_rivet_export.json` at the root."""
+
+    tool: str
+    export_name: str
+    run_id: str
+    status: Literal["publishing", "complete", "partial"]
+    started_at: str
+    finished_at: str | None
+    mode: str
+    source: SourceFacts
+    partition: ExportPartitionFacts | None
+    span: Mapping[str, str | None]
+    schema: tuple[JsonObject, ...]
+    schema_fingerprint: str
+    source_rows: int | None
+    source_null_rows: int | None
+    unrepresentable_rows: Mapping[str, int]
+    row_count: int
+    partitions: tuple[PartitionEntry, ...]
+    manifest_name: str = "manifest.json"
+    pending: Pending | None = None
+    extra: JsonObject = field(default_factory=dict)

@@ -1,0 +1,79 @@
+"""How a run ended, as values: one outcome per export, and the exit code of several.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rivet.manifest.verdict import Verdict
+
+# DESIGN of the exit codes: interrupted wins, then the first of these that occurred.
+_PRECEDENCE = (130, 4, 1, 2, 3, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOutcome:
+    """How one export ended.
+
+    Attributes:
+        status: `complete`, `failed`, or `skipped` where `on_error: stop` kept it from running.
+        exit_code: 0, or the code of its error.
+        rows: Rows of all live partitions; None where the export failed.
+        partitions_written: Published by this run.
+        partitions_unchanged: Left alone since their rows had not changed.
+        partitions_removed: Vanished and removed.
+        partitions_kept: Vanished and kept.
+        bytes_written: Size of the parts that this run published.
+        scans: Scans that read the source.
+        warnings: Lines for people.
+        error: Message of the error, or None.
+        hint: The mend, or None.
+        verdict: What `--validate` found, or None.
+    """
+
+    name: str
+    status: str
+    exit_code: int
+    destination: str
+    rows: int | None = None
+    null_rows: int | None = None
+    partitions: int = 0
+    partitions_written: int = 0
+    partitions_unchanged: int = 0
+    partitions_removed: int = 0
+    partitions_kept: int = 0
+    bytes_written: int = 0
+    scans: int = 0
+    consistency: str | None = None
+    duration_seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+    hint: str | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended."""
+
+    run_id: str
+    started_at: str
+    finished_at: str
+    exports: tuple[ExportOutcome, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """Give the process's exit code."""
+        return worst_exit_code([e.exit_code for e in self.exports])
+
+
+def worst_exit_code(codes: Sequence[int]) -> int:
+    """Give the exit code of several outcomes: 130, else the first of 4, 1, 2, 3, 5 that occurred, else 0.
+
+    >>> worst_exit_code([0, 3, 2])
+    2
+    """
+    return next((code for code in _PRECEDENCE if code in codes), 0)

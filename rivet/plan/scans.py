@@ -1,0 +1,76 @@
+"""Scans: which queries read an export, decided from what the probe found.
+
+Pure. One ordered scan of everything is the rule; several, of bounded rows, where an index serves the
+partition column and the table is large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Reach(str, Enum):
+    """Which rows a scan reads."""
+
+    EVERYTHING = "everything"
+    RANGE = "range"
+    NULLS = "nulls"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One query: everything, the rows of `[start, end)`, or the rows with a NULL partition column.
+
+    Attributes:
+        reach: Which rows.
+        start: First value of the range on the axis, closed; None unless RANGE.
+        end: End of the range, open; None unless RANGE.
+        expected_rows: Rows that the probe counted in it, or None where it counted only a total.
+    """
+
+    reach: Reach
+    start: int | None = None
+    end: int | None = None
+    expected_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCount:
+    """How many rows the source holds in one window that is not empty."""
+
+    start: int
+    end: int
+    label: str
+    rows: int
+
+
+def plan_scans(
+    counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int
+) -> tuple[Scan, ...]:
+    """Group windows, in order, into scans of at most max_scan_rows, NULL rows in a scan of their own.
+
+    A window larger than that is a scan by itself; empty windows cost nothing.
+
+    >>> days = [WindowCount(0, 1, "1970-01-01", 5), WindowCount(1, 2, "1970-01-02", 6), WindowCount(9, 10, "…", 1)]
+    >>> [(s.start, s.end, s.expected_rows) for s in plan_scans(days, 0, max_scan_rows=11)]
+    [(0, 2, 11), (9, 10, 1)]
+    """
+    scans: list[Scan] = []
+    group: list[WindowCount] = []
+
+    def close() -> None:
+        if group:
+            rows = sum(c.rows for c in group)
+            scans.append(Scan(Reach.RANGE, group[0].start, group[-1].end, rows))
+            group.clear()
+
+    for count in counts:
+        if group and sum(c.rows for c in group) + count.rows > max_scan_rows:
+            close()
+        group.append(count)
+    close()
+    if null_rows:
+        scans.append(Scan(Reach.NULLS, expected_rows=null_rows))
+    return tuple(scans)

@@ -1,0 +1,88 @@
+"""The columns of an export and their types, in Arrow's terms but without Arrow.
+
+Pure. Engines decide the types from the database's description of the query; `rivet.source.arrow` turns
+them into a `pyarrow.Schema`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(str, Enum):
+    """The kinds of values that an export can hold, by their Arrow names."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    DECIMAL = "decimal128"
+    STRING = "string"
+    BINARY = "binary"
+    DATE = "date32"
+    TIME = "time64[us]"
+    TIMESTAMP = "timestamp[us]"
+    INSTANT = "timestamp[us, UTC]"
+
+    @property
+    def is_temporal(self) -> bool:
+        """Tell whether a column of this kind can partition an export."""
+        return self in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """The type of a column: a kind, with precision and scale for decimals only.
+
+    >>> str(ColumnType(Kind.DECIMAL, 12, 2)), str(ColumnType(Kind.INSTANT))
+    ('decimal128(12,2)', 'timestamp[us, UTC]')
+    """
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is Kind.DECIMAL:
+            return f"decimal128({self.precision},{self.scale})"
+        return self.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One output column of an export.
+
+    Attributes:
+        name: The column's exact spelling in the database's description.
+        type: What it becomes.
+        source_type: The database's own name of its type, such as `numeric(12,2)`.
+    """
+
+    name: str
+    type: ColumnType
+    source_type: str
+
+
+def schema_json(columns: Sequence[Column]) -> list[dict[str, object]]:
+    """List the columns as `manifest.json` holds them; all fields are nullable."""
+    return [
+        {"name": c.name, "type": str(c.type), "nullable": True, "source_type": c.source_type}
+        for c in columns
+    ]
+
+
+def schema_fingerprint(schema: Sequence[object]) -> str:
+    """Digest a schema, as `schema_json` gives it, as `sha256:<hex>` of its compact JSON."""
+    compact = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(compact.encode()).hexdigest()

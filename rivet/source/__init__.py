@@ -1,0 +1,1 @@
+"""The SQL side: one protocol, one module per engine; drivers and their errors stay in this room."""

@@ -1,0 +1,164 @@
+"""What every engine offers: one snapshot in which an export is described, probed and read.
+
+The contract, in words:
+
+- Everything between entering and leaving a session sees one snapshot, where `Relation.consistency` is
+  SNAPSHOT; all connections are read-only and pinned to UTC and to fixed text formats.
+- A session is used from one thread. It never writes, makes no temporary table, and leaves nothing behind.
+- Every driver error leaves as a `rivet.errors.SourceError` or a subclass, without a secret in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rivet.plan.scans import Scan, WindowCount
+    from rivet.plan.schema import Column
+    from rivet.plan.windows import Axis
+
+
+class Consistency(str, Enum):
+    """What all queries of an export see: one moment, one moment for the one scan, or no promise."""
+
+    SNAPSHOT = "snapshot"
+    STATEMENT = "statement"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked to export: a table with columns left out, or a query, as he wrote them."""
+
+    table: str | None = None
+    query: str | None = None
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A described table or query.
+
+    Attributes:
+        from_item: What stands after FROM in every statement, alias included, quoted for the engine.
+        columns: The output columns in order, with exact names; `exclude` is already taken away.
+        table: `schema.table` as the catalogue spells it, or None for a query.
+        query_sha256: Digest of the query text, or None for a table.
+        primary_key: Columns of the primary key, empty where there is none or it is not all exported.
+        indexed: Columns that lead an index which serves ranges and order.
+        estimated_rows: The database's own guess, or None.
+        consistency: The best that the engine can give for this relation.
+        consistency_reason: Why it is not SNAPSHOT, for people; empty where it is.
+    """
+
+    from_item: str
+    columns: tuple[Column, ...]
+    table: str | None = None
+    query_sha256: str | None = None
+    primary_key: tuple[str, ...] = ()
+    indexed: frozenset[str] = frozenset()
+    estimated_rows: int | None = None
+    consistency: Consistency = Consistency.SNAPSHOT
+    consistency_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What one statement found in the snapshot.
+
+    Attributes:
+        rows: All rows of the relation.
+        null_rows: Rows whose partition column is NULL; 0 without one.
+        unrepresentable_rows: Rows whose partition column holds a value that fits no calendar. They are
+            not NULL rows, and minimum and maximum leave them out.
+        minimum: Smallest value on the axis, or None where no row has one.
+        maximum: Largest value on the axis, closed, or None where no row has one.
+    """
+
+    rows: int
+    null_rows: int = 0
+    unrepresentable_rows: int = 0
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+class Batches(Protocol):
+    """The rows of one scan as Arrow batches, in order, while the server is still sending.
+
+    Iterating yields `pyarrow.RecordBatch`es with exactly `arrow_schema(columns)`, none of them empty, each
+    bounded to a few MiB unless a single row is larger. The iteration ends only when the server said that
+    the data has ended; a stream that breaks or ends early raises `SourceUnavailable`, a value that does
+    not fit its column raises `ColumnError` with the column's name. Leaving the context stops the query.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+
+    @property
+    def server_rows(self) -> int:
+        """Give the number of rows that the server itself says it sent; only after the iteration has ended."""
+
+
+class Session(Protocol):
+    """One snapshot of a source."""
+
+    @property
+    def engine(self) -> str:
+        """Name the engine as manifests do: `postgres`, `mysql`, `mariadb` or `sqlite`."""
+
+    def describe(self, request: Request) -> Relation:
+        """Describe a table or query without running it.
+
+        Raises:
+            SourceError: No such table or column (with the near miss), a query that is not one read-only
+                SELECT, or duplicate output columns.
+            ColumnError: A column's type is not handled; the message holds the cast to write.
+        """
+
+    def probe(self, relation: Relation, column: Column | None) -> Probe:
+        """Find minimum, maximum, rows, NULL rows and rows that fit no calendar, in one statement.
+
+        Without a column only the rows are counted. Values are integers on the column's own axis.
+        """
+
+    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
+        """Count the rows of each window that holds any, in order, by one GROUP BY; NULL rows are left out."""
+
+    def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
+        """Estimate, by the planner, the bytes that the server would sort for a scan; 0 where it would not."""
+
+    def read(
+        self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
+    ) -> Batches:
+        """Read a scan of the given columns, ordered by the partition column, ties by the primary key.
+
+        Nothing is ordered without a partition column. NULL rows stand together at either end.
+        """
+
+
+class Source(Protocol):
+    """A configured database; nothing is connected until a session is entered."""
+
+    @property
+    def label(self) -> str:
+        """Name the database for people, without a secret."""
+
+    def session(self) -> AbstractContextManager[Session]:
+        """Open the connections of one snapshot, and close them on leaving.
+
+        Raises:
+            SourceDenied: Wrong credentials, rights or TLS.
+            SourceUnavailable: Unreachable or timed out.
+        """
