@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivet.manifest.verdict import Verdict
+from rivet.plan.scans import Scan
+from rivet.plan.schema import Column
 
-# DESIGN of the exit codes: interrupted wins, then the first of these that occurred.
+# Interrupted wins, then the first of these that occurred.
 _PRECEDENCE = (130, 4, 1, 2, 3, 5)
 
 
@@ -77,3 +79,54 @@ def worst_exit_code(codes: Sequence[int]) -> int:
     2
     """
     return next((code for code in _PRECEDENCE if code in codes), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPartition:
+    """One partition that a run would write; value None is the NULL partition, or the only one there is."""
+
+    value: str | None
+    path: str
+    expected_rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOutcome:
+    """What `plan`, `check` and `run --dry-run` found out about one export; nothing was written.
+
+    Attributes:
+        exit_code: 0, or the code of `error`; the other fields then hold what was known before it.
+        columns: The columns and what they become.
+        partition_column: As the catalogue spells it, or None.
+        indexed: Whether an index leads with the partition column.
+        partitions: In order, NULL last; None from `check`, which probes no rows.
+        scans: Queries that will read the source; None from `check`.
+        sort_bytes: The planner's estimate of the largest server-side sort.
+        minimum: Smallest value of the partition column, as JSON files hold it.
+        maximum: Largest value, closed.
+        warnings: Lines for people, such as where a reader would be misled.
+    """
+
+    name: str
+    destination: str
+    exit_code: int = 0
+    source: str = ""
+    engine: str = ""
+    consistency: str = ""
+    columns: tuple[Column, ...] = ()
+    partition_column: str | None = None
+    partition_key: str | None = None
+    granularity: str | None = None
+    timezone: str | None = None
+    indexed: bool = False
+    primary_key: tuple[str, ...] = ()
+    rows: int | None = None
+    null_rows: int | None = None
+    minimum: str | None = None
+    maximum: str | None = None
+    partitions: tuple[PlannedPartition, ...] | None = None
+    scans: tuple[Scan, ...] | None = None
+    sort_bytes: int | None = None
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+    hint: str | None = None
