@@ -1,0 +1,158 @@
+"""Turns blocks of CSV text, as a server renders it, into typed Arrow batches.
+
+Pure. A block holds whole rows, each ended by a newline: `,` between values, quotes doubled, no header.
+NULL is an empty unquoted value, empty text an empty quoted one. No Python object is made per value.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import unhexlify
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from rivet.errors import ColumnError, SourceUnavailable
+from rivet.plan.schema import Column, Kind
+from rivet.source.arrow import arrow_schema
+
+MAX_BLOCK_BYTES = 2**31 - 2  # the CSV reader counts bytes, and Arrow's strings their offsets, in 32 bits
+_BOM = b"\xef\xbb\xbf"
+_SHOWN_CHARACTERS = 80
+_COLUMN_PROBLEM = re.compile(
+    r"In CSV column #(\d+): (?:Row #\d+: )?(?:CSV conversion error to [^:]*: )?(.*)", re.DOTALL
+)
+_INFINITY = r"^[+-]?[iI][nN][fF]"
+_PARSE_OPTIONS = pacsv.ParseOptions(
+    newlines_in_values=True,
+    ignore_empty_lines=False,  # with one column, an empty line is a NULL row
+)
+
+
+class CsvDecoder:
+    """Decode blocks into batches of exactly `arrow_schema(columns)`.
+
+    Binary values are the bytes themselves, or, with hex_binary, two hexadecimal digits for each byte.
+    """
+
+    def __init__(self, columns: Sequence[Column], *, hex_binary: bool = False) -> None:
+        self.schema = arrow_schema(columns)
+        self._columns = tuple(columns)
+        self._hex = self._of_kind(Kind.BINARY) if hex_binary else []
+        self._floats = self._of_kind(Kind.FLOAT32, Kind.FLOAT64)
+        self._decimals = self._of_kind(Kind.DECIMAL)
+        # By position: names may repeat after a reader's folding, and the schema is put on at the end.
+        self._names = [str(i) for i in range(len(columns))]
+        self._options = _convert_options(dict(zip(self._names, self.schema.types, strict=True)))
+
+    def decode(self, block: bytes) -> pa.RecordBatch:
+        """Decode one block of whole rows; it must not be empty.
+
+        Raises:
+            ColumnError: A value does not fit its column's type, or its bytes are not UTF-8.
+            SourceUnavailable: The block ends inside a row, or a row has not the number of columns.
+        """
+        if not block.endswith(b"\n"):
+            raise SourceUnavailable("the server's data ended inside a row")
+        if len(block) > MAX_BLOCK_BYTES:
+            raise ColumnError(
+                f"a row takes {len(block)} bytes as text, expected at most {MAX_BLOCK_BYTES}",
+                hint="leave its largest column out, or cut it in the query",
+            )
+        try:
+            table = self._read(block, self._options)
+        except pa.ArrowInvalid as exc:
+            raise self._problem(exc) from exc
+        arrays = [_one_chunk(column) for column in table.columns]
+        for index in self._floats:
+            self._check_infinities(block, index, arrays[index])
+        for index in self._decimals:
+            self._check_precision(index, arrays[index])
+        for index in self._hex:
+            arrays[index] = self._from_hex(index, arrays[index])
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _of_kind(self, *kinds: Kind) -> list[int]:
+        return [i for i, c in enumerate(self._columns) if c.type.kind in kinds]
+
+    def _read(self, block: bytes, options: pacsv.ConvertOptions) -> pa.Table:
+        if block.startswith(_BOM):
+            block = _BOM + block  # the reader takes one away, but here it is the text of the first value
+        return pacsv.read_csv(
+            pa.BufferReader(block),
+            # A block above the input's length: a row may be of any size, and the result is one chunk.
+            read_options=pacsv.ReadOptions(
+                column_names=self._names, block_size=len(block) + 1, use_threads=False
+            ),
+            parse_options=_PARSE_OPTIONS,
+            convert_options=options,
+        )
+
+    def _check_infinities(self, block: bytes, index: int, values: pa.Array) -> None:
+        """Refuse an infinity that the text does not say: the reader makes one of what is too large."""
+        if not pc.any(pc.is_inf(values)).as_py():
+            return
+        name = self._names[index]
+        texts = self._read(block, _convert_options({name: pa.string()}, [name])).column(0)
+        wrong = pc.and_(pc.is_inf(values), pc.invert(pc.match_substring_regex(texts, _INFINITY)))
+        for text in texts.filter(wrong).slice(0, 1).to_pylist():
+            raise self._column_error(index, f"value {_shortened(text)!r} is too large")
+
+    def _from_hex(self, index: int, values: pa.Array) -> pa.Array:
+        validity, offsets, digits = values.buffers()
+        offsets = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, offsets])
+        try:
+            data = unhexlify(digits) if digits is not None else b""
+        except ValueError as exc:
+            raise self._column_error(index, "a value is not in hexadecimal digits") from exc
+        buffers = [validity, pc.divide(offsets, pa.scalar(2, pa.int32())).buffers()[1], pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+
+    def _check_precision(self, index: int, values: pa.Array) -> None:
+        """Refuse a value of more digits than the type has: the reader lets it pass."""
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid as exc:
+            raise self._column_error(index, _shortened(str(exc))) from exc
+
+    def _problem(self, error: pa.ArrowInvalid) -> ColumnError | SourceUnavailable:
+        match = _COLUMN_PROBLEM.match(str(error))
+        if match is None:
+            # The reader quotes the whole row here, which is no one's to read in a log.
+            return SourceUnavailable(
+                f"the server sent a row that does not have {len(self._columns)} columns as they were described"
+            )
+        return self._column_error(int(match.group(1)), _shortened(match.group(2)))
+
+    def _column_error(self, index: int, what: str) -> ColumnError:
+        column = self._columns[index]
+        is_text = column.type.kind is Kind.STRING
+        return ColumnError(
+            f"column {column.name!r} ({column.source_type}) cannot be exported as {column.type}: {what}",
+            hint="mend the bytes in the database, or export them as binary with a query"
+            if is_text
+            else "cast it to text with a query, or leave it out with `exclude`",
+        )
+
+
+def _convert_options(types: dict[str, pa.DataType], include: list[str] | None = None) -> pacsv.ConvertOptions:
+    return pacsv.ConvertOptions(
+        column_types=types,
+        include_columns=include,
+        # Only an empty unquoted value is NULL; the reader's own list would take NaN and the word NULL.
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        true_values=["t", "1"],
+        false_values=["f", "0"],
+    )
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
