@@ -1,0 +1,1 @@
+"""The tests of Rivet; one folder per room of `rivet/`."""

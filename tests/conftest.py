@@ -1,0 +1,76 @@
+"""Fixtures that every room shares: real servers, started on first use, and a fresh database for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers.database import Database
+from tests.servers.mariadb import MysqlServer, run_mariadb
+from tests.servers.mysql import run_mysql
+from tests.servers.postgres import PostgresServer, run_postgres
+from tests.servers.sqlite import SqliteDatabase
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Run a PostgreSQL server without TLS."""
+    with run_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_tls() -> Iterator[PostgresServer]:
+    """Run a PostgreSQL server that offers TLS; `ca_file` is its authority, `localhost` its name."""
+    with run_postgres(tls=True) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
+    """Give an empty PostgreSQL database."""
+    with postgres.fresh_database() as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MysqlServer]:
+    """Run a MariaDB server without TLS."""
+    with run_mariadb() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb_tls() -> Iterator[MysqlServer]:
+    """Run a MariaDB server that offers TLS; `ca_file` is its authority, `localhost` its name."""
+    with run_mariadb(tls=True) as server:
+        yield server
+
+
+@pytest.fixture
+def mariadb_database(mariadb: MysqlServer) -> Iterator[Database]:
+    """Give an empty MariaDB database."""
+    with mariadb.fresh_database() as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def mysql() -> Iterator[MysqlServer]:
+    """Run a real MySQL server, where a `mysqld` or Docker is at hand."""
+    with run_mysql() as server:
+        yield server
+
+
+@pytest.fixture
+def mysql_database(mysql: MysqlServer) -> Iterator[Database]:
+    """Give an empty MySQL database."""
+    with mysql.fresh_database() as database:
+        yield database
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> SqliteDatabase:
+    """Give an empty SQLite file."""
+    return SqliteDatabase(tmp_path / "source.db")

@@ -1,0 +1,1 @@
+"""Private database servers for tests: started on first use, stopped and removed in every case."""
