@@ -83,7 +83,7 @@ def worst_exit_code(codes: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPartition:
-    """One partition that a run would write; value None is the NULL partition, or the only one there is."""
+    """One partition that a run would write; value is None for an export without `partition_by`."""
 
     value: str | None
     path: str

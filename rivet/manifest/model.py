@@ -24,15 +24,19 @@ class SourceFacts:
     consistency: str
     table: str | None = None
     query_sha256: str | None = None
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """Which partition this is; start is closed, end open, both None for the NULL partition."""
+    """Which partition this is; start is closed, end open, both None for the NULL partition.
+
+    The NULL partition's value is `__HIVE_DEFAULT_PARTITION__`, as in its path.
+    """
 
     column: str
     key: str
-    value: str | None
+    value: str
     granularity: str
     timezone: str | None
     start: str | None
@@ -41,11 +45,12 @@ class PartitionFacts:
     value_format: str
     reader_type: str
     calendar: str = "proleptic-gregorian"
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One Parquet file; path is relative to the partition, minimum and maximum are closed."""
+    """One Parquet file; path is relative to the partition, sha256 bare hex, minimum and maximum closed."""
 
     part_id: int
     path: str
@@ -54,6 +59,7 @@ class Part:
     sha256: str
     minimum: str | None
     maximum: str | None
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,7 @@ class ExportPartitionFacts:
     granularity: str
     timezone: str | None
     template: str
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ class PartitionEntry:
     """One partition as the export file lists it.
 
     Attributes:
-        value: The label; None for the NULL partition, or for an export without `partition_by`.
+        value: The label, `__HIVE_DEFAULT_PARTITION__` for the NULL partition; None without `partition_by`.
         path: The partition's directory from the root, without a final slash; empty at the root itself.
         state: `live`; `kept` where its window holds no rows any more; `failed` where this run could not do it.
         run_id: The run that wrote it.
@@ -116,6 +123,7 @@ class PartitionEntry:
     row_count: int
     size_bytes: int
     manifest_sha256: str
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,7 @@ class PendingPartition:
     path: str
     old_sha256: str | None
     new_sha256: str | None
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,7 @@ class Pending:
 
     run_id: str
     partitions: tuple[PendingPartition, ...] = ()
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-from rivet.plan.windows import NULL_VALUE
-
 EXPORT_FILE = "_rivet_export.json"
 STAGING_DIRECTORY = "_rivet_staging"
 SUCCESS_FILE = "_SUCCESS"
@@ -30,13 +28,13 @@ def escape(text: str) -> str:
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)
 
 
-def partition_directory(key: str, value: str | None) -> str:
-    """Name the directory of a partition; None is the NULL partition.
+def partition_directory(key: str, value: str) -> str:
+    """Name the directory of a partition.
 
-    >>> partition_directory("created_at", None)
-    'created_at=__HIVE_DEFAULT_PARTITION__'
+    >>> partition_directory("created_at", "2023-01-01")
+    'created_at=2023-01-01'
     """
-    return f"{escape(key)}={NULL_VALUE if value is None else escape(value)}"
+    return f"{escape(key)}={escape(value)}"
 
 
 def part_name(export_name: str, label: str, run_id: str, number: int) -> str:

@@ -56,7 +56,7 @@ class ColumnType:
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"decimal128({self.precision},{self.scale})"
-        return self.kind.value
+        return str(self.kind.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,189 @@
+"""Writes the rows of one partition as Parquet parts: row groups of sensible size, rolled over by file size."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rivet.export.staged import StagedFile, StagedPart
+from rivet.manifest.model import Part
+
+ROW_GROUP_ROWS = 131_072
+ROW_GROUP_BYTES = 32 * 1024**2
+
+# A dictionary pays where values repeat; a sample of the part's first rows tells.
+_DICTIONARY_SAMPLE_ROWS = 1024
+_DICTIONARY_MAX_SHARE = 0.125
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSettings:
+    """How parts are written; `compression` is the config's word."""
+
+    compression: str
+    compression_level: int | None
+    max_file_size_bytes: int
+    sorted_by: str | None
+
+    @property
+    def row_group_bytes(self) -> int:
+        """Give the Arrow bytes after which a row group ends: small enough to hold a part to its size."""
+        return max(1, min(ROW_GROUP_BYTES, self.max_file_size_bytes // 2))
+
+
+class PartitionWriter:
+    """Writes row groups, in order, into as many parts as the file size asks for; used by one thread.
+
+    Args:
+        stage: Begins the staged file of a part, by number, and gives its name in the partition too.
+        finish: Takes a part's file whose bytes are complete, to make it durable, now or on another thread.
+        bound: Formats the partition column's first and last value of a part, or None without one.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        settings: ParquetSettings,
+        stage: Callable[[int], tuple[str, StagedFile]],
+        finish: Callable[[StagedFile], object],
+        bound: Callable[[pa.Scalar], str | None],
+    ) -> None:
+        self._schema = schema
+        self._settings = settings
+        self._stage = stage
+        self._finish = finish
+        self._bound = bound
+        self._parts: list[StagedPart] = []
+        self._open: _OpenPart | None = None
+
+    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Write batches as one row group."""
+        table = pa.Table.from_batches(batches, self._schema)
+        if self._open is not None and not self._open.has_room(table.nbytes, self._settings.max_file_size_bytes):
+            self._close_part()
+        if self._open is None:
+            name, file = self._stage(len(self._parts))
+            self._open = _OpenPart(name, file, self._schema, self._settings, table)
+        self._open.write(table)
+
+    def close(self) -> tuple[StagedPart, ...]:
+        """End the last part and give all of them; the row groups written are all in."""
+        if self._open is not None:
+            self._close_part()
+        return tuple(self._parts)
+
+    def discard(self) -> None:
+        """Drop every part; nothing stays staged."""
+        for part in self._parts:
+            part.file.discard()
+        if self._open is not None:
+            self._open.file.discard()
+
+    def _close_part(self) -> None:
+        assert self._open is not None
+        part = self._open
+        part.close()
+        self._finish(part.file)
+        facts = Part(
+            part_id=len(self._parts),
+            path=part.name,
+            row_count=part.rows,
+            size_bytes=part.file.size_bytes,
+            sha256=part.sha256.hexdigest(),
+            minimum=None if part.first is None else self._bound(part.first),
+            maximum=None if part.last is None else self._bound(part.last),
+        )
+        self._parts.append(StagedPart(facts, part.file))
+        self._open = None
+
+
+class _OpenPart:
+    """One Parquet file under way, digested as its bytes pass."""
+
+    def __init__(
+        self, name: str, file: StagedFile, schema: pa.Schema, settings: ParquetSettings, sample: pa.Table
+    ) -> None:
+        self.name = name
+        self.file = file
+        self.rows = 0
+        self.sha256 = hashlib.sha256()
+        self.first: pa.Scalar | None = None
+        self.last: pa.Scalar | None = None
+        self._sorted_by = settings.sorted_by
+        self._sink = pa.PythonFile(_DigestingSink(file, self.sha256), mode="w")
+        sorting = [pq.SortingColumn(schema.get_field_index(settings.sorted_by))] if settings.sorted_by else None
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            schema,
+            compression=settings.compression,
+            compression_level=settings.compression_level,
+            use_dictionary=_repeating_columns(sample),
+            write_statistics=True,
+            write_page_index=True,
+            sorting_columns=sorting,
+        )
+
+    def has_room(self, table_bytes: int, max_file_size_bytes: int) -> bool:
+        """Tell whether a row group of so many Arrow bytes surely keeps the file within its size."""
+        return self.file.size_bytes + table_bytes <= max_file_size_bytes
+
+    def write(self, table: pa.Table) -> None:
+        """Append one row group."""
+        if self._sorted_by is not None:
+            column = table.column(self._sorted_by)
+            self.first = column[0] if self.first is None else self.first
+            self.last = column[-1]
+        self._writer.write_table(table, row_group_size=table.num_rows)
+        self.rows += table.num_rows
+
+    def close(self) -> None:
+        """Write the footer."""
+        self._writer.close()
+        self._sink.close()
+
+
+class _DigestingSink:
+    """A file object that digests what passes on its way to the staged file."""
+
+    closed = False
+
+    def __init__(self, file: StagedFile, sha256: hashlib._Hash) -> None:
+        self._file = file
+        self._sha256 = sha256
+
+    def write(self, data: memoryview) -> int:
+        self._sha256.update(data)
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._file.size_bytes
+
+    def flush(self) -> None:
+        """Do nothing: the staged file flushes when it is finished."""
+
+    def close(self) -> None:
+        """Do nothing: the staged file outlives the Parquet writer."""
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _repeating_columns(table: pa.Table) -> list[str]:
+    sample = table.slice(0, _DICTIONARY_SAMPLE_ROWS)
+    most = int(sample.num_rows * _DICTIONARY_MAX_SHARE)
+    return [
+        field.name
+        for field, column in zip(sample.schema, sample.columns, strict=True)
+        if not pa.types.is_boolean(field.type) and pc.count_distinct(column, mode="all").as_py() <= most
+    ]

@@ -1,0 +1,87 @@
+"""Cuts ordered batches at window edges with vectorised code, and refuses an order that goes back.
+
+Pure: it decides from the values in a batch and what it saw before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rivet.errors import IntegrityError
+from rivet.plan.schema import Kind
+from rivet.plan.windows import Axis, Window
+
+
+class Splitter:
+    """Splits the batches of one export, scan after scan, into runs of rows of one partition.
+
+    Rows come ordered by the partition column; NULL rows stand together, once, at any end of a scan.
+    """
+
+    def __init__(self, axis: Axis, column: str) -> None:
+        self._axis = axis
+        self._column = column
+        self._item: Literal["i", "q"] = "i" if axis.kind is Kind.DATE else "q"
+        self._last: int | None = None
+        self._last_was_null = False
+        self._nulls_ended = False
+
+    def split(self, batch: pa.RecordBatch) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
+        """Yield each run of rows with its window; None is the NULL partition.
+
+        Raises:
+            IntegrityError: If the order of the rows goes back.
+        """
+        values = batch.column(self._column)
+        nulls = values.null_count
+        if not nulls:
+            yield from self._split_values(batch, values)
+            return
+        if not values[0].is_valid:
+            leading, rest = batch.slice(0, nulls), batch.slice(nulls)
+            yield self._null_run(leading)
+            if rest.num_rows:
+                yield from self._split_values(rest, rest.column(self._column))
+            return
+        first, trailing = batch.slice(0, len(batch) - nulls), batch.slice(len(batch) - nulls)
+        yield from self._split_values(first, first.column(self._column))
+        yield self._null_run(trailing)
+
+    def _null_run(self, rows: pa.RecordBatch) -> tuple[None, pa.RecordBatch]:
+        if rows.column(self._column).null_count != len(rows) or self._nulls_ended:
+            raise self._out_of_order("NULL rows stand in more than one place")
+        self._last_was_null = True
+        return None, rows
+
+    def _split_values(
+        self, batch: pa.RecordBatch, values: pa.Array
+    ) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
+        if values.null_count:
+            raise self._out_of_order("NULL rows stand between others")
+        self._nulls_ended = self._nulls_ended or self._last_was_null
+        self._last_was_null = False
+        numbers = memoryview(values.buffers()[1]).cast(self._item)[values.offset : values.offset + len(values)]
+        if self._last is not None and numbers[0] < self._last:
+            raise self._out_of_order(
+                f"{self._axis.format(numbers[0])!r} follows {self._axis.format(self._last)!r}"
+            )
+        if len(values) > 1 and not pc.all(pc.greater_equal(values[1:], values[:-1])).as_py():
+            raise self._out_of_order("a value follows a larger one inside a batch")
+        self._last = numbers[-1]
+        start = 0
+        while start < len(numbers):
+            window = self._axis.window_of(numbers[start])
+            end = bisect_left(numbers, window.end, lo=start)
+            yield window, batch.slice(start, end - start)
+            start = end
+
+    def _out_of_order(self, seen: str) -> IntegrityError:
+        return IntegrityError(
+            f"the source did not keep the order of column {self._column!r}: {seen}",
+            hint="run the export again; if it fails again, report it with the query",
+        )

@@ -1,0 +1,232 @@
+"""Stages partitions: gathers rows into row groups, and encodes them on a thread of its own while reading goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Self
+
+import pyarrow as pa
+
+from rivet.export.parts import ROW_GROUP_ROWS, ParquetSettings, PartitionWriter
+from rivet.export.staged import StagedFile, StagedPart, StagedPartition
+from rivet.manifest.codec import digest, encode_manifest, success_marker
+from rivet.manifest.model import Manifest
+from rivet.plan.layout import Target
+
+# Arrow bytes that wait for the encoder before reading pauses.
+_BYTES_IN_FLIGHT = 48 * 1024**2
+# Files that wait for the disk: syncs run side by side, and their number bounds the files held open.
+_FINISHING_THREADS = 4
+_UNFINISHED_FILES = 32
+
+
+class Stager:
+    """Takes runs of rows in order, one partition after the other, and stages each as parts, manifest and marker.
+
+    Used as a context: leaving it normally waits for all that was taken; leaving it with an error discards
+    every staged file.
+
+    Args:
+        settings: How parts are written.
+        part_name: Names a part of a target by its number.
+        stage: Begins a staged file under a path from the root.
+        describe: Makes a partition's manifest from its parts and the moment it was begun.
+        bound: Formats a value of the partition column.
+        clock: Gives the present as JSON files hold it.
+    """
+
+    def __init__(
+        self,
+        settings: ParquetSettings,
+        *,
+        part_name: Callable[[Target, int], str],
+        stage: Callable[[str], StagedFile],
+        manifest_name: str,
+        success_name: str,
+        describe: Callable[[Target, tuple[StagedPart, ...], str], Manifest],
+        bound: Callable[[pa.Scalar], str | None],
+        clock: Callable[[], str],
+    ) -> None:
+        self._settings = settings
+        self._part_name = part_name
+        self._stage = stage
+        self._manifest_name = manifest_name
+        self._success_name = success_name
+        self._describe = describe
+        self._bound = bound
+        self._clock = clock
+        self._encoder = ThreadPoolExecutor(1, "rivet-encode")
+        self._finisher = _Finisher()
+        self._budget = _Budget(_BYTES_IN_FLIGHT)
+        self._files: dict[int, StagedFile] = {}
+        self._encoding: list[Future[object]] = []
+        self._closed: list[Future[StagedPartition]] = []
+        self._target: Target | None = None
+        self._writer: PartitionWriter | None = None
+        self._begun_at = ""
+        self._gathered: list[pa.RecordBatch] = []
+        self._gathered_rows = 0
+        self._gathered_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._encoder.shutdown(wait=True, cancel_futures=kind is not None)
+        self._finisher.close()
+        if kind is not None:
+            for file in self._files.values():
+                file.discard()
+
+    def write(self, target: Target, rows: pa.RecordBatch) -> None:
+        """Take the next rows; a new target ends the partition before it.
+
+        Raises:
+            RivetError: What the encoder or the destination ran into since the last call.
+        """
+        if self._target is None or target.path != self._target.path:
+            self.end_partition()
+            self._target = target
+            self._begun_at = self._clock()
+            self._writer = PartitionWriter(
+                rows.schema,
+                self._settings,
+                lambda number: self._begin_part(target, number),
+                self._finisher.submit,
+                self._bound,
+            )
+        self._gathered.append(rows)
+        self._gathered_rows += rows.num_rows
+        self._gathered_bytes += rows.nbytes
+        if self._gathered_rows >= ROW_GROUP_ROWS or self._gathered_bytes >= self._settings.row_group_bytes:
+            self._encode_gathered()
+
+    def end_partition(self) -> None:
+        """End the partition under way, if there is one; a later row of it would be a second partition."""
+        if self._target is None:
+            return
+        self._encode_gathered()
+        target, writer, begun_at = self._target, self._writer, self._begun_at
+        assert writer is not None
+        self._closed.append(self._encoder.submit(lambda: self._close(target, writer.close(), begun_at)))
+        self._target = self._writer = None
+
+    def add_empty(self, target: Target) -> None:
+        """Stage a partition without rows: a manifest and a marker, no part."""
+        self._closed.append(self._encoder.submit(self._close, target, (), self._clock()))
+
+    def take(self) -> list[StagedPartition]:
+        """Wait for all partitions that have ended since the last call and give them, durable, in order."""
+        for encoded in self._encoding:
+            encoded.result()
+        partitions = [closed.result() for closed in self._closed]
+        self._finisher.wait()
+        self._encoding.clear()
+        self._closed.clear()
+        return partitions
+
+    def release(self, partition: StagedPartition) -> None:
+        """Forget a partition that has been published or discarded, so that an error leaves it alone."""
+        for file in partition.files():
+            del self._files[id(file)]
+
+    def _encode_gathered(self) -> None:
+        if not self._gathered:
+            return
+        batches, size, writer = self._gathered, self._gathered_bytes, self._writer
+        assert writer is not None
+        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
+        self._encoding = [f for f in self._encoding if not _succeeded(f)]
+        self._finisher.raise_failure()
+        self._budget.take(size)
+
+        def encode() -> None:
+            try:
+                writer.write(batches)
+            finally:
+                self._budget.give(size)
+
+        self._encoding.append(self._encoder.submit(encode))
+
+    def _begin_part(self, target: Target, number: int) -> tuple[str, StagedFile]:
+        name = self._part_name(target, number)
+        return name, self._begin(target.child(name))
+
+    def _begin(self, path: str) -> StagedFile:
+        file = self._stage(path)
+        self._files[id(file)] = file
+        return file
+
+    def _close(self, target: Target, parts: tuple[StagedPart, ...], begun_at: str) -> StagedPartition:
+        manifest = self._describe(target, parts, begun_at)
+        encoded = encode_manifest(manifest)
+        manifest_file = self._begin(target.child(self._manifest_name))
+        marker_file = self._begin(target.child(self._success_name))
+        manifest_file.write(encoded)
+        marker_file.write(success_marker(encoded))
+        self._finisher.submit(manifest_file)
+        self._finisher.submit(marker_file)
+        return StagedPartition(target, manifest, digest(encoded), parts, manifest_file, marker_file)
+
+
+class _Budget:
+    """Bytes that may be in flight; one taker may go over it, so that a large row group is never stuck."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._taken = 0
+        self._changed = threading.Condition()
+
+    def take(self, size: int) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._taken == 0 or self._taken + size <= self._limit)
+            self._taken += size
+
+    def give(self, size: int) -> None:
+        with self._changed:
+            self._taken -= size
+            self._changed.notify_all()
+
+
+class _Finisher:
+    """Makes files durable on a few threads, a bounded number at a time, and keeps the first failure."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_FINISHING_THREADS, "rivet-finish")
+        self._slots = threading.Semaphore(_UNFINISHED_FILES)
+        self._failure: BaseException | None = None
+
+    def submit(self, file: StagedFile) -> None:
+        self._slots.acquire()
+        self._pool.submit(self._run, file)
+
+    def raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def wait(self) -> None:
+        for _ in range(_UNFINISHED_FILES):
+            self._slots.acquire()
+        self._slots.release(_UNFINISHED_FILES)
+        self.raise_failure()
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True)
+
+    def _run(self, file: StagedFile) -> None:
+        try:
+            file.finish()
+        except BaseException as error:
+            self._failure = self._failure or error
+        finally:
+            self._slots.release()
+
+
+def _succeeded(future: Future[object]) -> bool:
+    """Tell whether a future is done, raising its error where it failed."""
+    if not future.done():
+        return False
+    future.result()
+    return True

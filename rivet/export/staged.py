@@ -1,0 +1,53 @@
+"""What the export room hands to publishing: partitions that are complete and durable, but not visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from rivet.manifest.model import Manifest, Part
+from rivet.plan.layout import Target
+
+
+class StagedFile(Protocol):
+    """A file under no visible name; the destination's `Staged` is one."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Give the bytes written so far."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Append bytes and return their number."""
+
+    def finish(self) -> None:
+        """Make the bytes durable."""
+
+    def publish(self) -> None:
+        """Make the file visible under its name."""
+
+    def discard(self) -> None:
+        """Drop the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPart:
+    """One staged Parquet file and what the manifest will say of it."""
+
+    facts: Part
+    file: StagedFile
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPartition:
+    """All parts of one partition, with its manifest and marker, staged."""
+
+    target: Target
+    manifest: Manifest
+    manifest_sha256: str
+    parts: tuple[StagedPart, ...]
+    manifest_file: StagedFile
+    marker_file: StagedFile
+
+    def files(self) -> tuple[StagedFile, ...]:
+        """Give every staged file of the partition."""
+        return (*(p.file for p in self.parts), self.manifest_file, self.marker_file)

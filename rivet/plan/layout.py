@@ -1,0 +1,68 @@
+"""Where everything of one export lands below its root.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivet.plan.names import part_name, partition_directory
+from rivet.plan.windows import NULL_VALUE, Axis, Window
+
+PLACEHOLDER = "{partition}"
+
+# What stands in a part's name for the NULL partition, and for an export without partitions.
+_NULL_LABEL = "NULL"
+_WHOLE_LABEL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One partition to be written.
+
+    Attributes:
+        value: Its label, `NULL_VALUE` for the NULL partition; None for an export without `partition_by`.
+        window: Its window; None for the NULL partition and without `partition_by`.
+        path: Its directory from the root, without a final slash; empty at the root itself.
+    """
+
+    value: str | None
+    window: Window | None
+    path: str
+
+    def child(self, name: str) -> str:
+        """Give the path of a file in this partition, from the root."""
+        return f"{self.path}/{name}" if self.path else name
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How rows fall into partitions: by which column, on which axis, under which key and path template."""
+
+    column: str
+    key: str
+    axis: Axis
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The names of one export; `partitioning` is None where the whole export is one partition at the root."""
+
+    export_name: str
+    manifest_name: str
+    partitioning: Partitioning | None
+
+    def target(self, window: Window | None) -> Target:
+        """Give the partition of a window; None is the NULL partition, or the only one there is."""
+        if self.partitioning is None:
+            return Target(None, None, "")
+        value = NULL_VALUE if window is None else window.label
+        directory = partition_directory(self.partitioning.key, value)
+        return Target(value, window, self.partitioning.template.replace(PLACEHOLDER, directory))
+
+    def part_name(self, target: Target, run_id: str, number: int) -> str:
+        """Name a part of a partition."""
+        label = _NULL_LABEL if target.value == NULL_VALUE else target.value or _WHOLE_LABEL
+        return part_name(self.export_name, label, run_id, number)

@@ -1,0 +1,215 @@
+"""Publishes staged partitions in the order of `docs/publish-order.md`, a wave of partitions at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rivet.destination.protocol import Destination
+from rivet.errors import PlanError
+from rivet.export.staged import StagedPartition
+from rivet.manifest.codec import encode_export
+from rivet.manifest.model import ExportFile, Manifest, PartitionEntry, Pending, PendingPartition
+from rivet.plan.layout import Layout
+from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE
+from rivet.plan.windows import NULL_VALUE
+from rivet.publish.tree import Tree, entry_of, read_manifest
+
+# Partitions whose steps are taken together: their syncs share the disk's commits, and readers wait this
+# many renames for a marker at most.
+_WAVE_PARTITIONS = 256
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a publisher did."""
+
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    bytes_written: int = 0
+
+
+class Publisher:
+    """Owns the visible state of one tree during one run.
+
+    Call `begin` before anything is staged, `publish` for proved and vanished partitions, then `complete`; or
+    `abandon` where the run fails before anything was published, which `has_published` tells.
+
+    Args:
+        blank: The export file of this run with nothing in it: its facts, no partitions, status `publishing`.
+    """
+
+    def __init__(self, destination: Destination, layout: Layout, tree: Tree, blank: ExportFile) -> None:
+        self.tally = Tally()
+        self._destination = destination
+        self._layout = layout
+        self._tree = tree
+        self._blank = blank
+        self._entries = dict(tree.entries)
+        self._children = tree.children()
+        self.has_published = False
+
+    def begin(self) -> None:
+        """Record the run in the export file, so that what it stages is known as Rivet's own."""
+        self._write(replace(self._standing(), pending=Pending(self._blank.run_id)))
+
+    def publish(self, partitions: Sequence[StagedPartition], vanished: Sequence[PartitionEntry] = ()) -> None:
+        """Publish proved partitions, then remove vanished ones.
+
+        A partition whose rows equal the live ones is discarded and left alone.
+
+        Raises:
+            PlanError: A foreign manifest or marker stands where one of them goes; nothing was published.
+        """
+        for partition in partitions:
+            self._refuse_foreign(partition)
+        changed = [p for p in partitions if not self._leave_alone(p)]
+        if not changed and not vanished:
+            return
+        pending = [
+            *(PendingPartition(p.target.value, p.target.path, self._old_sha256(p), p.manifest_sha256) for p in changed),
+            *(PendingPartition(e.value, e.path, e.manifest_sha256, None) for e in vanished),
+        ]
+        announced = replace(self._standing(), status="publishing")
+        self._write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
+        self.has_published = True
+        for start in range(0, len(changed), _WAVE_PARTITIONS):
+            self._publish_wave(changed[start : start + _WAVE_PARTITIONS])
+        for start in range(0, len(vanished), _WAVE_PARTITIONS):
+            self._remove_wave(vanished[start : start + _WAVE_PARTITIONS])
+
+    def keep(self, vanished: Sequence[PartitionEntry]) -> None:
+        """Mark vanished partitions as kept; they are not touched."""
+        for entry in vanished:
+            self._entries[entry.path] = replace(entry, state="kept")
+
+    def complete(self, finished: ExportFile) -> None:
+        """Write the export file of the finished run, with the partitions that live now.
+
+        Args:
+            finished: The run's facts with its totals and status; partitions and row count are filled in here.
+        """
+        self._write(self._with_entries(finished))
+
+    def abandon(self) -> None:
+        """Put the export file back as it was before `begin`, and drop what this run staged."""
+        if self._tree.export_bytes is not None and not self._was_recovered:
+            self._destination.put(EXPORT_FILE, self._tree.export_bytes)
+        elif self._entries:
+            self._write(self._standing())
+        else:
+            self._destination.delete([EXPORT_FILE])
+        self._destination.settle([""])
+        self._destination.sweep([self._blank.run_id])
+        self._destination.remove_root_if_empty()
+
+    @property
+    def _was_recovered(self) -> bool:
+        export = self._tree.export
+        return export is None or export.pending is not None
+
+    def _standing(self) -> ExportFile:
+        """Give the export file of what stands now, before this run is complete: the facts of the run before."""
+        export = self._tree.export
+        if export is None:
+            return self._with_entries(replace(self._blank, status="partial" if self._entries else "publishing"))
+        return self._with_entries(
+            replace(export, status="partial" if self._was_recovered or self.has_published else export.status)
+        )
+
+    def _with_entries(self, export: ExportFile) -> ExportFile:
+        # NULL last; labels sort by their windows, which for years 0 to 9999 is as text.
+        entries = sorted(self._entries.values(), key=lambda e: (e.value == NULL_VALUE, e.value or ""))
+        rows = sum(e.row_count for e in entries)
+        return replace(export, partitions=tuple(entries), row_count=rows, pending=None)
+
+    def _write(self, export: ExportFile) -> None:
+        self._destination.put(EXPORT_FILE, encode_export(export))
+        self._destination.settle([""])
+
+    def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
+        directories = [p.target.path for p in wave]
+        self._destination.delete(p.target.child(SUCCESS_FILE) for p in wave if p.target.path in self._entries)
+        for partition in wave:
+            for part in partition.parts:
+                part.file.publish()
+        self._destination.settle(directories)
+        for partition in wave:
+            partition.manifest_file.publish()
+        self._destination.settle(directories)
+        for partition in wave:
+            partition.marker_file.publish()
+        self._destination.settle(directories)
+        self._destination.delete(name for path in directories for name in self._own_parts(path))
+        for partition in wave:
+            entry = entry_of(partition.manifest, partition.manifest_sha256, partition.target.path)
+            self._entries[entry.path] = entry
+            self.tally.written += 1
+            self.tally.bytes_written += entry.size_bytes
+
+    def _remove_wave(self, wave: Sequence[PartitionEntry]) -> None:
+        directories = [e.path for e in wave]
+        for name in (SUCCESS_FILE, self._layout.manifest_name):
+            self._destination.delete(_child(path, name) for path in directories)
+            self._destination.settle(directories)
+        self._destination.delete(name for path in directories for name in self._own_parts(path))
+        for entry in wave:
+            del self._entries[entry.path]
+            self.tally.removed += 1
+
+    def _own_parts(self, path: str) -> list[str]:
+        return [name for name in self._children.get(path, []) if self._tree.owns(name)]
+
+    def _old_sha256(self, partition: StagedPartition) -> str | None:
+        entry = self._entries.get(partition.target.path)
+        return None if entry is None else entry.manifest_sha256
+
+    def _refuse_foreign(self, partition: StagedPartition) -> None:
+        if partition.target.path in self._entries:
+            return
+        for name in (self._layout.manifest_name, SUCCESS_FILE):
+            path = partition.target.child(name)
+            if path in self._tree.sizes:
+                raise PlanError(
+                    f"{self._destination.uri}{path} is not of this export, and this run would replace it",
+                    hint="move the file away, or give the export a root of its own",
+                )
+
+    def _leave_alone(self, partition: StagedPartition) -> bool:
+        entry = self._entries.get(partition.target.path)
+        if entry is None or not self._is_live_as_staged(entry, partition):
+            return False
+        if entry.state == "kept":
+            self._entries[entry.path] = replace(entry, state="live")
+        for file in partition.files():
+            file.discard()
+        self.tally.unchanged += 1
+        return True
+
+    def _is_live_as_staged(self, entry: PartitionEntry, partition: StagedPartition) -> bool:
+        target, sizes = partition.target, self._tree.sizes
+        found = read_manifest(self._destination, target.child(self._layout.manifest_name))
+        if found is None or found[1] != entry.manifest_sha256 or _content(found[0]) != _content(partition.manifest):
+            return False
+        if any(sizes.get(target.child(p.path)) != p.size_bytes for p in found[0].parts):
+            return False
+        marker = target.child(SUCCESS_FILE)
+        return marker in sizes and self._destination.read(marker) == f"{entry.manifest_sha256}\n".encode()
+
+
+def _content(manifest: Manifest) -> tuple[object, ...]:
+    """Give what must be equal for a partition to hold the same rows, written with the same settings."""
+    parts = tuple((p.row_count, p.size_bytes, p.sha256) for p in manifest.parts)
+    return (
+        manifest.partition,
+        manifest.mode,
+        manifest.compression,
+        manifest.schema_fingerprint,
+        dict(manifest.unrepresentable_rows),
+        parts,
+    )
+
+
+def _child(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

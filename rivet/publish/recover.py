@@ -1,0 +1,74 @@
+"""Finishes or undoes what a killed run left half published, by the manifests alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rivet.destination.protocol import Destination
+from rivet.manifest.codec import success_marker
+from rivet.manifest.model import PartitionEntry, PendingPartition
+from rivet.plan.layout import Layout
+from rivet.plan.names import SUCCESS_FILE, run_id_of_part
+from rivet.publish.tree import Tree, entry_of, read_manifest
+
+
+def recover(destination: Destination, layout: Layout, tree: Tree) -> Tree:
+    """Bring every partition to the state that its manifest says, and remove what earlier runs left behind.
+
+    A partition whose manifest is the new one is finished, one whose manifest is the old one is undone; one
+    with any other manifest is left for this run to publish anew. Only files that Rivet owns are removed.
+    """
+    pending = None if tree.export is None else tree.export.pending
+    entries = dict(tree.entries)
+    if pending is not None:
+        for partition in pending.partitions:
+            entry = _settle_partition(destination, layout, partition)
+            if entry is not None:
+                entries[partition.path] = entry
+            elif partition.new_sha256 is None or partition.old_sha256 is None:
+                entries.pop(partition.path, None)
+        destination.sweep([pending.run_id])
+    garbage = _garbage(destination, layout, tree)
+    destination.delete(garbage)
+    if pending is None and not garbage:
+        return tree
+    sizes = {listed.name: listed.size_bytes for listed in destination.list()}
+    return replace(tree, entries=entries, sizes=sizes)
+
+
+def _settle_partition(
+    destination: Destination, layout: Layout, partition: PendingPartition
+) -> PartitionEntry | None:
+    """Write or remove the marker so that it agrees with the manifest, and give the entry of what lives."""
+    base = f"{partition.path}/" if partition.path else ""
+    found = read_manifest(destination, base + layout.manifest_name)
+    if found is None:
+        destination.delete([base + SUCCESS_FILE])
+        destination.settle([partition.path])
+        return None
+    manifest, sha256 = found
+    if sha256 not in (partition.old_sha256, partition.new_sha256):
+        return None
+    destination.put(base + SUCCESS_FILE, success_marker(destination.read(base + layout.manifest_name)))
+    destination.settle([partition.path])
+    return entry_of(manifest, sha256, partition.path)
+
+
+def _garbage(destination: Destination, layout: Layout, tree: Tree) -> list[str]:
+    """List Rivet's own parts that no live manifest lists."""
+    garbage: list[str] = []
+    interrupted = tree.export is not None and tree.export.pending is not None
+    for directory, names in tree.children().items():
+        own = [n for n in names if tree.owns(n)]
+        entry = tree.entries.get(directory)
+        runs = {run_id_of_part(n.rpartition("/")[2]) for n in own}
+        # Parts that all come from the live run leave nothing over; their manifest need not be read.
+        if not own or (entry is not None and runs == {entry.run_id} and not interrupted):
+            continue
+        base = f"{directory}/" if directory else ""
+        found = read_manifest(destination, base + layout.manifest_name)
+        if found is None and (base + layout.manifest_name in tree.sizes or (entry is not None and not interrupted)):
+            continue  # damaged from outside: the parts may be all that is left, until this run publishes anew
+        listed = {base + part.path for part in found[0].parts} if found else set()
+        garbage += [n for n in own if n not in listed]
+    return garbage

@@ -1,0 +1,148 @@
+"""Reads what stands at a root, and tells Rivet's own files from foreign ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rivet.destination.protocol import Destination
+from rivet.errors import IntegrityError, ObjectNotFound, PlanError
+from rivet.manifest.codec import DecodeError, decode_export, decode_manifest, digest
+from rivet.manifest.model import ExportFile, ExportPartitionFacts, Manifest, PartitionEntry
+from rivet.plan.layout import Layout
+from rivet.plan.names import EXPORT_FILE, run_id_of_part
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What stands at a root before a run.
+
+    Attributes:
+        export: The export file, or None.
+        export_bytes: Its bytes, to put it back as it was.
+        entries: The live and kept partitions by their paths.
+        sizes: Every object's size by its name from the root.
+        run_ids: Runs whose files are Rivet's own here.
+    """
+
+    export: ExportFile | None = None
+    export_bytes: bytes | None = None
+    entries: Mapping[str, PartitionEntry] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    run_ids: frozenset[str] = frozenset()
+
+    def children(self) -> dict[str, list[str]]:
+        """Give the names of the objects that lie directly in each directory."""
+        grouped: dict[str, list[str]] = {}
+        for name in self.sizes:
+            directory, _, _ = name.rpartition("/")
+            grouped.setdefault(directory, []).append(name)
+        return grouped
+
+    def owns(self, name: str) -> bool:
+        """Tell whether an object is a part that one of this export's runs wrote."""
+        return run_id_of_part(name.rpartition("/")[2]) in self.run_ids
+
+
+def read_tree(destination: Destination, layout: Layout) -> Tree:
+    """Read the state of a root for an export.
+
+    Raises:
+        PlanError: The root holds another export, key, column, granularity or manifest name.
+        IntegrityError: The export file cannot be read.
+    """
+    sizes = {listed.name: listed.size_bytes for listed in destination.list()}
+    if EXPORT_FILE not in sizes:
+        return _adopt(destination, layout, sizes)
+    data = destination.read(EXPORT_FILE)
+    try:
+        export = decode_export(data)
+    except DecodeError as error:
+        raise IntegrityError(
+            f"{destination.uri}{EXPORT_FILE}: {error}",
+            hint="restore the file; or remove it, and the next run rebuilds it from the manifests",
+        ) from error
+    _same_export(destination, layout, export.export_name, export.partition, export.manifest_name)
+    run_ids = {export.run_id, *(e.run_id for e in export.partitions)}
+    if export.pending is not None:
+        run_ids.add(export.pending.run_id)
+    return Tree(export, data, {e.path: e for e in export.partitions}, sizes, frozenset(run_ids))
+
+
+def read_manifest(destination: Destination, path: str) -> tuple[Manifest, str] | None:
+    """Read a partition's live manifest and its digest; None where there is none that can be read."""
+    try:
+        data = destination.read(path)
+        return decode_manifest(data), digest(data)
+    except (ObjectNotFound, DecodeError):
+        return None
+
+
+def entry_of(manifest: Manifest, manifest_sha256: str, path: str) -> PartitionEntry:
+    """Give a live partition's entry in the export file."""
+    return PartitionEntry(
+        value=None if manifest.partition is None else manifest.partition.value,
+        path=path,
+        state="live",
+        run_id=manifest.run_id,
+        consistency=manifest.source.consistency,
+        row_count=manifest.row_count,
+        size_bytes=manifest.size_bytes,
+        manifest_sha256=manifest_sha256,
+    )
+
+
+def partition_facts(layout: Layout) -> ExportPartitionFacts | None:
+    """Give what the export file says of an export's partitioning."""
+    p = layout.partitioning
+    if p is None:
+        return None
+    return ExportPartitionFacts(p.column, p.key, p.axis.granularity.value, p.axis.timezone, p.template)
+
+
+def _adopt(destination: Destination, layout: Layout, sizes: Mapping[str, int]) -> Tree:
+    """Rebuild the entries of a tree whose export file was lost, from its manifests."""
+    entries: dict[str, PartitionEntry] = {}
+    for name in sizes:
+        directory, _, base = name.rpartition("/")
+        if base != layout.manifest_name:
+            continue
+        found = read_manifest(destination, name)
+        if found is None:
+            continue
+        manifest, sha256 = found
+        _same_export(destination, layout, manifest.export_name, _facts_without_template(manifest), base)
+        entries[directory] = entry_of(manifest, sha256, directory)
+    return Tree(None, None, entries, sizes, frozenset(e.run_id for e in entries.values()))
+
+
+def _facts_without_template(manifest: Manifest) -> ExportPartitionFacts | None:
+    p = manifest.partition
+    return None if p is None else ExportPartitionFacts(p.column, p.key, p.granularity, p.timezone, "")
+
+
+def _same_export(
+    destination: Destination,
+    layout: Layout,
+    export_name: str,
+    facts: ExportPartitionFacts | None,
+    manifest_name: str,
+) -> None:
+    mine = partition_facts(layout)
+    template = facts.template if facts is not None else ""
+    pairs: list[tuple[str, object, object]] = [
+        ("export", export_name, layout.export_name),
+        ("column", facts and facts.column, mine and mine.column),
+        ("key", facts and facts.key, mine and mine.key),
+        ("granularity", facts and facts.granularity, mine and mine.granularity),
+        ("timezone", facts and facts.timezone, mine and mine.timezone),
+        ("manifest_name", manifest_name, layout.manifest_name),
+    ]
+    if template:
+        pairs.append(("template", template, mine and mine.template))
+    for what, seen, wanted in pairs:
+        if seen != wanted:
+            raise PlanError(
+                f"{destination.uri} holds an export with {what} {seen!r}, and this one has {wanted!r}",
+                hint="give the export a root of its own, or move the old tree away",
+            )
