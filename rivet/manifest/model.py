@@ -18,7 +18,7 @@ JsonObject = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Where rows came from: the engine, a table or the digest of a query, and how consistent the reads were."""
+    """Where rows came from: engine, table or digest of the query, and how consistent the reads were."""
 
     engine: str
     consistency: str
@@ -111,7 +111,7 @@ class PartitionEntry:
     Attributes:
         value: The label, `__HIVE_DEFAULT_PARTITION__` for the NULL partition; None without `partition_by`.
         path: The partition's directory from the root, without a final slash; empty at the root itself.
-        state: `live`; `kept` where its window holds no rows any more; `failed` where this run could not do it.
+        state: `live`; `kept` where its window holds no rows any more; `failed` where its run could not do it.
         run_id: The run that wrote it.
     """
 

@@ -1,0 +1,210 @@
+"""Writes and reads the objects inside a manifest and an export file.
+
+Pure. A function without `_json` is a decoder; a pair of functions names the same keys in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
+
+from rivet.manifest.model import (
+    ExportPartitionFacts,
+    JsonObject,
+    Part,
+    PartitionEntry,
+    PartitionFacts,
+    Pending,
+    PendingPartition,
+    SourceFacts,
+)
+from rivet.manifest.strict_json import (
+    Fields,
+    array_of,
+    count,
+    flag,
+    inner_path,
+    mapping_of,
+    nullable,
+    one_of,
+    text,
+)
+
+_PARTITION = (
+    *("column", "key", "value", "granularity", "timezone", "start", "end", "is_null"),
+    *("value_format", "reader_type", "calendar"),
+)
+_PART = ("part_id", "path", "row_count", "size_bytes", "sha256", "minimum", "maximum")
+_EXPORT_PARTITION = ("column", "key", "granularity", "timezone", "template")
+_ENTRY = (
+    *("value", "path", "state", "run_id", "consistency"),
+    *("row_count", "size_bytes", "manifest_sha256"),
+)
+_PENDING_PARTITION = ("value", "old_sha256", "new_sha256", "path")
+
+
+def source_json(s: SourceFacts) -> JsonObject:
+    """Write where rows came from."""
+    origin = {"table": s.table, "query_sha256": s.query_sha256}
+    known = {key: value for key, value in origin.items() if value is not None}
+    return {"engine": s.engine, **known, "consistency": s.consistency, **s.extra}
+
+
+def source(value: object, path: str) -> SourceFacts:
+    """Read where rows came from."""
+    fields = Fields(value, path)
+    return SourceFacts(
+        engine=fields.take("engine", text),
+        consistency=fields.take("consistency", text),
+        table=fields.take_or("table", nullable(text), None),
+        query_sha256=fields.take_or("query_sha256", nullable(text), None),
+        extra=fields.rest(),
+    )
+
+
+def partition_json(p: PartitionFacts) -> JsonObject:
+    """Write which partition a manifest is of."""
+    return _object(p, _PARTITION)
+
+
+def partition(value: object, path: str) -> PartitionFacts:
+    """Read which partition a manifest is of."""
+    fields = Fields(value, path)
+    return PartitionFacts(
+        column=fields.take("column", text),
+        key=fields.take("key", text),
+        value=fields.take("value", text),
+        granularity=fields.take("granularity", text),
+        timezone=fields.take("timezone", nullable(text)),
+        start=fields.take("start", nullable(text)),
+        end=fields.take("end", nullable(text)),
+        is_null=fields.take("is_null", flag),
+        value_format=fields.take("value_format", text),
+        reader_type=fields.take("reader_type", text),
+        calendar=fields.take("calendar", text),
+        extra=fields.rest(),
+    )
+
+
+def part_json(p: Part) -> JsonObject:
+    """Write one part."""
+    return _object(p, _PART)
+
+
+def part(value: object, path: str) -> Part:
+    """Read one part."""
+    fields = Fields(value, path)
+    return Part(
+        part_id=fields.take("part_id", count),
+        path=fields.take("path", inner_path),
+        row_count=fields.take("row_count", count),
+        size_bytes=fields.take("size_bytes", count),
+        sha256=fields.take("sha256", text),
+        minimum=fields.take("minimum", nullable(text)),
+        maximum=fields.take("maximum", nullable(text)),
+        extra=fields.rest(),
+    )
+
+
+def destination(value: object, path: str) -> Mapping[str, str]:
+    """Read where a partition was written; keys that are unknown are kept, whatever they hold."""
+    fields = Fields(value, path)
+    known = {"kind": fields.take("kind", text), "uri": fields.take("uri", text)}
+    return cast("Mapping[str, str]", {**known, **fields.rest()})
+
+
+def column(value: object, path: str) -> JsonObject:
+    """Read one column of a schema, as it is written, since the fingerprint is of its very text."""
+    fields = Fields(value, path)
+    fields.take("name", text)
+    fields.take("type", text)
+    fields.take("nullable", flag)
+    fields.take("source_type", text)
+    return mapping_of(lambda item, _: item)(value, path)
+
+
+def export_partition_json(p: ExportPartitionFacts) -> JsonObject:
+    """Write how a tree is partitioned."""
+    return _object(p, _EXPORT_PARTITION)
+
+
+def export_partition(value: object, path: str) -> ExportPartitionFacts:
+    """Read how a tree is partitioned."""
+    fields = Fields(value, path)
+    return ExportPartitionFacts(
+        column=fields.take("column", text),
+        key=fields.take("key", text),
+        granularity=fields.take("granularity", text),
+        timezone=fields.take("timezone", nullable(text)),
+        template=fields.take("template", inner_path),
+        extra=fields.rest(),
+    )
+
+
+def span(value: object, path: str) -> Mapping[str, str | None]:
+    """Read the smallest and largest value; keys that are unknown are kept, whatever they hold."""
+    fields = Fields(value, path)
+    known = {key: fields.take(key, nullable(text)) for key in ("minimum", "maximum")}
+    return cast("Mapping[str, str | None]", {**known, **fields.rest()})
+
+
+def entry_json(e: PartitionEntry) -> JsonObject:
+    """Write one partition as the export file lists it."""
+    return _object(e, _ENTRY)
+
+
+def entry(value: object, path: str) -> PartitionEntry:
+    """Read one partition as the export file lists it."""
+    fields = Fields(value, path)
+    return PartitionEntry(
+        value=fields.take("value", nullable(text)),
+        path=fields.take("path", _directory),
+        state=fields.take("state", one_of("live", "kept", "failed")),
+        run_id=fields.take("run_id", text),
+        consistency=fields.take("consistency", text),
+        row_count=fields.take("row_count", count),
+        size_bytes=fields.take("size_bytes", count),
+        manifest_sha256=fields.take("manifest_sha256", text),
+        extra=fields.rest(),
+    )
+
+
+def pending_json(p: Pending) -> JsonObject:
+    """Write what a run is about to publish."""
+    partitions = [_object(item, _PENDING_PARTITION) for item in p.partitions]
+    return {"run_id": p.run_id, "partitions": partitions, **p.extra}
+
+
+def pending(value: object, path: str) -> Pending:
+    """Read what a run is about to publish."""
+    fields = Fields(value, path)
+    return Pending(
+        run_id=fields.take("run_id", text),
+        partitions=fields.take("partitions", array_of(_pending_partition)),
+        extra=fields.rest(),
+    )
+
+
+def _pending_partition(value: object, path: str) -> PendingPartition:
+    fields = Fields(value, path)
+    return PendingPartition(
+        value=fields.take("value", nullable(text)),
+        path=fields.take("path", _directory),
+        old_sha256=fields.take("old_sha256", nullable(text)),
+        new_sha256=fields.take("new_sha256", nullable(text)),
+        extra=fields.rest(),
+    )
+
+
+def _directory(value: object, path: str) -> str:
+    """Take a directory below the root; empty is the root itself."""
+    return "" if value == "" else inner_path(value, path)
+
+
+class _Facts(Protocol):
+    @property
+    def extra(self) -> JsonObject: ...
+
+
+def _object(facts: _Facts, keys: Sequence[str]) -> JsonObject:
+    return {**{key: getattr(facts, key) for key in keys}, **facts.extra}
