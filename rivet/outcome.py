@@ -59,12 +59,18 @@ class ExportOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a run ended."""
+    """How a run ended.
+
+    Attributes:
+        cause: The interruption or the bug that ended it early, or None; the export that it struck has
+            failed with 130 or 1, and those after it were skipped.
+    """
 
     run_id: str
     started_at: str
     finished_at: str
     exports: tuple[ExportOutcome, ...]
+    cause: BaseException | None = None
 
     @property
     def exit_code(self) -> int:

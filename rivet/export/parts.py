@@ -1,4 +1,4 @@
-"""Writes the rows of one partition as Parquet parts: row groups of sensible size, rolled over by file size."""
+"""Writes the rows of one partition as Parquet parts, rolled over by file size, in row groups of sensible size."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ class PartitionWriter:
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Write batches as one row group."""
         table = pa.Table.from_batches(batches, self._schema)
-        if self._open is not None and not self._open.has_room(table.nbytes, self._settings.max_file_size_bytes):
+        if self._open is not None and not self._open.has_room(
+            table.nbytes, self._settings.max_file_size_bytes
+        ):
             self._close_part()
         if self._open is None:
             name, file = self._stage(len(self._parts))
@@ -115,8 +117,11 @@ class _OpenPart:
         self.first: pa.Scalar | None = None
         self.last: pa.Scalar | None = None
         self._sorted_by = settings.sorted_by
+        self._max_file_size_bytes = settings.max_file_size_bytes
         self._sink = pa.PythonFile(_DigestingSink(file, self.sha256), mode="w")
-        sorting = [pq.SortingColumn(schema.get_field_index(settings.sorted_by))] if settings.sorted_by else None
+        sorting = (
+            [pq.SortingColumn(schema.get_field_index(settings.sorted_by))] if settings.sorted_by else None
+        )
         self._writer = pq.ParquetWriter(
             self._sink,
             schema,
@@ -128,9 +133,9 @@ class _OpenPart:
             sorting_columns=sorting,
         )
 
-    def has_room(self, table_bytes: int, max_file_size_bytes: int) -> bool:
+    def has_room(self, table_bytes: int) -> bool:
         """Tell whether a row group of so many Arrow bytes surely keeps the file within its size."""
-        return self.file.size_bytes + table_bytes <= max_file_size_bytes
+        return self.file.size_bytes + table_bytes <= self._max_file_size_bytes
 
     def write(self, table: pa.Table) -> None:
         """Append one row group."""

@@ -110,7 +110,12 @@ def prove(
         return
     _agree("the export", account.rows, probe.rows, "the probe counted")
     if null_path is not None:
-        _agree(f"partition {null_path!r}", account.by_path.get(null_path, 0), probe.null_rows, "the probe counted")
+        _agree(
+            f"partition {null_path!r}",
+            account.by_path.get(null_path, 0),
+            probe.null_rows,
+            "the probe counted",
+        )
     for path, rows in (expected or {}).items():
         _agree(f"partition {path!r}", account.by_path.get(path, 0), rows, "the probe counted")
 

@@ -65,7 +65,9 @@ class Splitter:
             raise self._out_of_order("NULL rows stand between others")
         self._nulls_ended = self._nulls_ended or self._last_was_null
         self._last_was_null = False
-        numbers = memoryview(values.buffers()[1]).cast(self._item)[values.offset : values.offset + len(values)]
+        numbers = memoryview(values.buffers()[1]).cast(self._item)[
+            values.offset : values.offset + len(values)
+        ]
         if self._last is not None and numbers[0] < self._last:
             raise self._out_of_order(
                 f"{self._axis.format(numbers[0])!r} follows {self._axis.format(self._last)!r}"

@@ -1,4 +1,4 @@
-"""Stages partitions: gathers rows into row groups, and encodes them on a thread of its own while reading goes on."""
+"""Stages partitions: gathers row groups, and encodes them on a thread of its own while reading goes on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNFINISHED_FILES = 32
 
 
 class Stager:
-    """Takes runs of rows in order, one partition after the other, and stages each as parts, manifest and marker.
+    """Takes runs of rows, partition after partition, and stages each as parts, manifest and marker.
 
     Used as a context: leaving it normally waits for all that was taken; leaving it with an error discards
     every staged file.

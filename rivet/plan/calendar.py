@@ -6,12 +6,12 @@ in a database, may lie beyond; these functions know no such ends.
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 
-class Granularity(str, Enum):
+class Granularity(StrEnum):
     """The width of a window."""
 
     DAY = "day"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 EXPORT_FILE = "_rivet_export.json"
-STAGING_DIRECTORY = "_rivet_staging"
 SUCCESS_FILE = "_SUCCESS"
 MANIFEST_NAMES = ("manifest.json", "_manifest.json")
 PART_SUFFIX = ".parquet"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 
-class Reach(str, Enum):
+class Reach(StrEnum):
     """Which rows a scan reads."""
 
     EVERYTHING = "everything"
@@ -46,9 +46,7 @@ class WindowCount:
     rows: int
 
 
-def plan_scans(
-    counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int
-) -> tuple[Scan, ...]:
+def plan_scans(counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int) -> tuple[Scan, ...]:
     """Group windows, in order, into scans of at most max_scan_rows, NULL rows in a scan of their own.
 
     A window larger than that is a scan by itself; empty windows cost nothing.

@@ -10,10 +10,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """The kinds of values that an export can hold, by their Arrow names."""
 
     BOOL = "bool"
@@ -56,7 +56,7 @@ class ColumnType:
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"decimal128({self.precision},{self.scale})"
-        return str(self.kind.value)
+        return str(self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,7 @@ class Column:
 def schema_json(columns: Sequence[Column]) -> list[dict[str, object]]:
     """List the columns as `manifest.json` holds them; all fields are nullable."""
     return [
-        {"name": c.name, "type": str(c.type), "nullable": True, "source_type": c.source_type}
-        for c in columns
+        {"name": c.name, "type": str(c.type), "nullable": True, "source_type": c.source_type} for c in columns
     ]
 
 

@@ -1,1 +1,1 @@
-"""Makes staged partitions the visible state of a tree, in an order that leaves each old or new at any moment."""
+"""Makes staged partitions the visible state of a tree; at any moment each is old or new by its manifest."""

@@ -49,6 +49,7 @@ class Publisher:
         self._entries = dict(tree.entries)
         self._children = tree.children()
         self.has_published = False
+        self._in_wave = False
 
     def begin(self) -> None:
         """Record the run in the export file, so that what it stages is known as Rivet's own."""
@@ -68,32 +69,48 @@ class Publisher:
         if not changed and not vanished:
             return
         pending = [
-            *(PendingPartition(p.target.value, p.target.path, self._old_sha256(p), p.manifest_sha256) for p in changed),
+            *(
+                PendingPartition(p.target.value, p.target.path, self._old_sha256(p), p.manifest_sha256)
+                for p in changed
+            ),
             *(PendingPartition(e.value, e.path, e.manifest_sha256, None) for e in vanished),
         ]
         announced = replace(self._standing(), status="publishing")
         self._write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
-        self.has_published = True
+        self.has_published = self._in_wave = True
         for start in range(0, len(changed), _WAVE_PARTITIONS):
             self._publish_wave(changed[start : start + _WAVE_PARTITIONS])
         for start in range(0, len(vanished), _WAVE_PARTITIONS):
             self._remove_wave(vanished[start : start + _WAVE_PARTITIONS])
+        self._in_wave = False
 
     def keep(self, vanished: Sequence[PartitionEntry]) -> None:
         """Mark vanished partitions as kept; they are not touched."""
         for entry in vanished:
             self._entries[entry.path] = replace(entry, state="kept")
 
-    def complete(self, finished: ExportFile) -> None:
-        """Write the export file of the finished run, with the partitions that live now.
+    def complete(self, finished: ExportFile) -> ExportFile:
+        """Write the export file of the finished run, with the partitions that live now, and give it.
 
         Args:
             finished: The run's facts with its totals and status; partitions and row count are filled in here.
         """
-        self._write(self._with_entries(finished))
+        export = self._with_entries(finished)
+        self._write(export)
+        return export
 
     def abandon(self) -> None:
-        """Put the export file back as it was before `begin`, and drop what this run staged."""
+        """End a run that failed: put the export file back as it was before `begin`, and drop what was staged.
+
+        Once something was published the export file tells what stands; where the publishing itself was
+        broken off, it is left for the next run, which finishes or undoes it.
+        """
+        if self._in_wave:
+            return
+        if self.has_published:
+            self._write(self._standing())
+            self._destination.sweep([self._blank.run_id])
+            return
         if self._tree.export_bytes is not None and not self._was_recovered:
             self._destination.put(EXPORT_FILE, self._tree.export_bytes)
         elif self._entries:
@@ -113,7 +130,9 @@ class Publisher:
         """Give the export file of what stands now, before this run is complete: the facts of the run before."""
         export = self._tree.export
         if export is None:
-            return self._with_entries(replace(self._blank, status="partial" if self._entries else "publishing"))
+            return self._with_entries(
+                replace(self._blank, status="partial" if self._entries else "publishing")
+            )
         return self._with_entries(
             replace(export, status="partial" if self._was_recovered or self.has_published else export.status)
         )
@@ -190,7 +209,11 @@ class Publisher:
     def _is_live_as_staged(self, entry: PartitionEntry, partition: StagedPartition) -> bool:
         target, sizes = partition.target, self._tree.sizes
         found = read_manifest(self._destination, target.child(self._layout.manifest_name))
-        if found is None or found[1] != entry.manifest_sha256 or _content(found[0]) != _content(partition.manifest):
+        if (
+            found is None
+            or found[1] != entry.manifest_sha256
+            or _content(found[0]) != _content(partition.manifest)
+        ):
             return False
         if any(sizes.get(target.child(p.path)) != p.size_bytes for p in found[0].parts):
             return False

@@ -67,7 +67,9 @@ def _garbage(destination: Destination, layout: Layout, tree: Tree) -> list[str]:
             continue
         base = f"{directory}/" if directory else ""
         found = read_manifest(destination, base + layout.manifest_name)
-        if found is None and (base + layout.manifest_name in tree.sizes or (entry is not None and not interrupted)):
+        if found is None and (
+            base + layout.manifest_name in tree.sizes or (entry is not None and not interrupted)
+        ):
             continue  # damaged from outside: the parts may be all that is left, until this run publishes anew
         listed = {base + part.path for part in found[0].parts} if found else set()
         garbage += [n for n in own if n not in listed]

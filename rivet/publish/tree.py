@@ -10,7 +10,7 @@ from rivet.errors import IntegrityError, ObjectNotFound, PlanError
 from rivet.manifest.codec import DecodeError, decode_export, decode_manifest, digest
 from rivet.manifest.model import ExportFile, ExportPartitionFacts, Manifest, PartitionEntry
 from rivet.plan.layout import Layout
-from rivet.plan.names import EXPORT_FILE, run_id_of_part
+from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, run_id_of_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,16 @@ class Tree:
             directory, _, _ = name.rpartition("/")
             grouped.setdefault(directory, []).append(name)
         return grouped
+
+    def warnings(self) -> list[str]:
+        """Tell people of foreign files that readers would take for data."""
+        foreign = [n for n in self.sizes if n.endswith(PART_SUFFIX) and not self.owns(n)]
+        if not foreign:
+            return []
+        count = f"{len(foreign)} foreign Parquet file{'s' if len(foreign) > 1 else ''}"
+        return [
+            f"{count} in the tree, such as {foreign[0]!r}: left alone, but readers that glob will read them"
+        ]
 
     def owns(self, name: str) -> bool:
         """Tell whether an object is a part that one of this export's runs wrote."""

@@ -5,11 +5,13 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from rivet.errors import PlanError
 from rivet.manifest.model import PartitionEntry
+from rivet.plan.probe import Probe
+from rivet.plan.scans import WindowCount
 from rivet.plan.windows import NULL_VALUE, Axis
 
 _SHOWN = 5
@@ -54,11 +56,26 @@ def decide_vanished(
         more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
         total = sum(e.row_count for e in refused)
         raise PlanError(
-            f"{len(refused)} live partitions with {total} rows hold no rows in the source any more: {labels}{more}; "
-            "nothing was published",
+            f"{len(refused)} live partitions with {total} rows hold no rows in the source any more: {labels}{more}",
             hint="if that is right, set vanished: remove to remove them or vanished: keep to leave them as they are",
         )
     return Vanished(remove=tuple(gone))
+
+
+def possibly_present(
+    entries: Iterable[PartitionEntry], axis: Axis | None, probe: Probe, counts: Sequence[WindowCount] | None
+) -> set[str]:
+    """Give the paths of the entries that may hold rows now, as far as the probe alone can tell."""
+    labels = None if counts is None else {c.label for c in counts}
+
+    def may_hold_rows(entry: PartitionEntry) -> bool:
+        if entry.value is None:
+            return probe.rows > 0
+        if entry.value == NULL_VALUE:
+            return probe.null_rows > 0
+        return _inside(entry, axis, probe.span) if labels is None else entry.value in labels
+
+    return {e.path for e in entries if may_hold_rows(e)}
 
 
 def _inside(entry: PartitionEntry, axis: Axis | None, span: tuple[int, int] | None) -> bool:

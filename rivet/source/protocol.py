@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
+
+from rivet.plan.probe import Probe as Probe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from rivet.plan.windows import Axis
 
 
-class Consistency(str, Enum):
+class Consistency(StrEnum):
     """What all queries of an export see: one moment, one moment for the one scan, or no promise."""
 
     SNAPSHOT = "snapshot"
@@ -67,26 +69,6 @@ class Relation:
     estimated_rows: int | None = None
     consistency: Consistency = Consistency.SNAPSHOT
     consistency_reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What one statement found in the snapshot.
-
-    Attributes:
-        rows: All rows of the relation.
-        null_rows: Rows whose partition column is NULL; 0 without one.
-        unrepresentable_rows: Rows whose partition column holds a value that fits no calendar. They are
-            not NULL rows, and minimum and maximum leave them out.
-        minimum: Smallest value on the axis, or None where no row has one.
-        maximum: Largest value on the axis, closed, or None where no row has one.
-    """
-
-    rows: int
-    null_rows: int = 0
-    unrepresentable_rows: int = 0
-    minimum: int | None = None
-    maximum: int | None = None
 
 
 class Batches(Protocol):

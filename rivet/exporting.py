@@ -1,0 +1,222 @@
+"""Runs one export: describe, probe, plan, scan, prove, publish, account."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from rivet.clock import Clock
+from rivet.config.settings import ExportSettings
+from rivet.destination.opening import open_destination
+from rivet.errors import RivetError
+from rivet.events import Event, Listener
+from rivet.export.parts import ParquetSettings
+from rivet.export.scan import Account, prove, run_scans
+from rivet.export.stage import Stager
+from rivet.outcome import ExportOutcome
+from rivet.plan.names import SUCCESS_FILE
+from rivet.prepare import Prepared, describe, prepare
+from rivet.publish.publisher import Publisher
+from rivet.publish.recover import recover
+from rivet.publish.tree import Tree, read_tree
+from rivet.publish.vanished import decide_vanished, possibly_present
+from rivet.record import Record
+from rivet.source.protocol import Session, Source
+
+# With `publish: eager`, partitions that have been passed are published in groups, since each group
+# rewrites the export file.
+_EAGER_GROUP_PARTITIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What all exports of a run share."""
+
+    source: Source
+    consistency: str | None
+    run_id: str
+    clock: Clock
+    listener: Listener
+
+
+def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
+    """Export one table or query.
+
+    Raises:
+        RivetError: Anything that keeps it from being complete. Nothing was then published, unless with
+            `publish: eager`, or the publishing itself failed, which the next run finishes or undoes.
+    """
+    started_at = context.clock()
+    destination = open_destination(export.destination)
+    context.listener(Event("started", export.name, f"reading {context.source.label}"))
+    with ExitStack() as snapshot:
+        session = snapshot.enter_context(context.source.session())
+        described = describe(session, export, context.consistency)
+        tree = read_tree(destination, described.layout)
+        prepared = prepare(
+            session, export, described, count=export.publish == "eager" and export.vanished == "error"
+        )
+        record = Record(export, described, destination, context.run_id, started_at, context.clock)
+        return _Export(context, record, prepared, tree).run(session, snapshot)
+
+
+class _Export:
+    """One export whose plan stands, from the first staged row to the account."""
+
+    def __init__(self, context: Context, record: Record, prepared: Prepared, tree: Tree) -> None:
+        self._context = context
+        self._record = record
+        self._export = record.export
+        self._described = record.described
+        self._layout = record.described.layout
+        self._axis = record.described.axis
+        self._prepared = prepared
+        self._tree = tree
+        self._warnings = [*record.described.run_advice, *tree.warnings()]
+
+    def run(self, session: Session, snapshot: ExitStack) -> ExportOutcome:
+        self._refuse_vanished_early()
+        self._tell_plan()
+        tree = recover(self._record.destination, self._layout, self._tree)
+        publisher = Publisher(self._record.destination, self._layout, tree, self._record.blank())
+        publisher.begin()
+        try:
+            with self._stager() as stager:
+                account = self._scan(session, stager, publisher)
+                snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
+                return self._publish(account, stager, publisher)
+        except BaseException:
+            with suppress(RivetError):
+                publisher.abandon()
+            raise
+
+    def _scan(self, session: Session, stager: Stager, publisher: Publisher) -> Account:
+        relation, column = self._described.relation, self._described.column
+        passed = 0
+
+        def on_passed() -> None:
+            nonlocal passed
+            passed += 1
+            if self._export.publish == "eager" and passed % _EAGER_GROUP_PARTITIONS == 0:
+                publisher.publish(stager.take())
+
+        account = run_scans(
+            self._prepared.scans,
+            lambda scan: session.read(relation, relation.columns, column, scan),
+            stager,
+            axis=self._axis,
+            column=None if column is None else column.name,
+            target_of=self._layout.target,
+            on_rows=self._tell_progress,
+            on_passed=on_passed,
+        )
+        expected = None
+        if self._prepared.counts is not None and self._axis is not None:
+            windows = [(self._axis.window_of(c.start), c.rows) for c in self._prepared.counts]
+            expected = {self._layout.target(window).path: rows for window, rows in windows}
+        null_path = None if self._axis is None else self._layout.target(None).path
+        prove(account, self._prepared.probe, relation.consistency, null_path=null_path, expected=expected)
+        return account
+
+    def _publish(self, account: Account, stager: Stager, publisher: Publisher) -> ExportOutcome:
+        present = set(account.by_path)
+        if not self._export.skip_empty:
+            present |= self._add_empty(stager, account)
+        partitions = stager.take()
+        vanished = decide_vanished(
+            self._tree.entries.values(),
+            present,
+            policy=self._export.vanished,
+            axis=self._axis,
+            span=self._prepared.probe.span,
+        )
+        publisher.publish(partitions, vanished.remove)
+        publisher.keep(vanished.keep)
+        null_rows = 0 if self._axis is None else account.by_path.get(self._layout.target(None).path, 0)
+        finished = publisher.complete(self._record.finished(self._prepared, account.rows, null_rows))
+        tally = publisher.tally
+        self._context.listener(Event("published", self._export.name, f"{tally.written} partitions published"))
+        return ExportOutcome(
+            name=self._export.name,
+            status="complete",
+            exit_code=0,
+            destination=self._record.destination.uri,
+            rows=finished.row_count,
+            null_rows=null_rows,
+            partitions=len(finished.partitions),
+            partitions_written=tally.written,
+            partitions_unchanged=tally.unchanged,
+            partitions_removed=tally.removed,
+            partitions_kept=len(vanished.keep),
+            bytes_written=tally.bytes_written,
+            scans=len(self._prepared.scans),
+            consistency=self._described.relation.consistency.value,
+            warnings=tuple(self._warnings),
+        )
+
+    def _stager(self) -> Stager:
+        axis = self._axis
+
+        def bound(value: pa.Scalar) -> str | None:
+            return axis.format(value.value) if axis is not None and value.is_valid else None
+
+        return Stager(
+            ParquetSettings(
+                self._export.compression,
+                self._export.compression_level,
+                self._export.max_file_size_bytes,
+                None if self._described.column is None else self._described.column.name,
+            ),
+            part_name=lambda target, number: self._layout.part_name(target, self._context.run_id, number),
+            stage=lambda path: self._record.destination.stage(path, self._context.run_id),
+            manifest_name=self._layout.manifest_name,
+            success_name=SUCCESS_FILE,
+            describe=self._record.manifest,
+            bound=bound,
+            clock=self._context.clock,
+        )
+
+    def _add_empty(self, stager: Stager, account: Account) -> set[str]:
+        """Stage the windows between the first and the last that hold no rows, and give their paths."""
+        added: set[str] = set()
+        if self._axis is None or self._prepared.probe.span is None:
+            return added
+        minimum, maximum = self._prepared.probe.span
+        window = self._axis.window_of(minimum)
+        while window.start <= maximum:
+            target = self._layout.target(window)
+            if target.path not in account.by_path:
+                stager.add_empty(target)
+                added.add(target.path)
+            window = self._axis.window_of(window.end)
+        return added
+
+    def _refuse_vanished_early(self) -> None:
+        """Refuse, before anything is read, what the probe alone shows to have vanished."""
+        if not self._described.is_steady:
+            return
+        probe, counts = self._prepared.probe, self._prepared.counts
+        entries = self._tree.entries.values()
+        present = possibly_present(entries, self._axis, probe, counts)
+        decide_vanished(entries, present, policy=self._export.vanished, axis=self._axis, span=probe.span)
+
+    def _tell_plan(self) -> None:
+        for warning in self._warnings:
+            self._context.listener(Event("warning", self._export.name, warning))
+        probe, scans = self._prepared.probe, len(self._prepared.scans)
+        facts: dict[str, object] = {
+            "rows": probe.rows,
+            "null_rows": probe.null_rows,
+            "scans": scans,
+            "indexed": self._described.is_indexed,
+            "sort_bytes": self._prepared.sort_bytes,
+            "consistency": self._described.relation.consistency.value,
+        }
+        message = f"{probe.rows:,} rows, {scans} scan{'' if scans == 1 else 's'}"
+        self._context.listener(Event("planned", self._export.name, message, facts))
+
+    def _tell_progress(self, rows: int) -> None:
+        facts: dict[str, object] = {"rows": rows, "of": self._prepared.probe.rows}
+        self._context.listener(Event("progress", self._export.name, "", facts))

@@ -1,0 +1,117 @@
+"""Makes the manifests and the export file of one export in one run from what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rivet import __version__
+from rivet.config.settings import ExportSettings
+from rivet.destination.protocol import Destination
+from rivet.export.staged import StagedPart
+from rivet.manifest.model import ExportFile, Manifest, PartitionFacts, SourceFacts
+from rivet.plan.layout import Target
+from rivet.plan.schema import schema_fingerprint, schema_json
+from rivet.prepare import Described, Prepared
+from rivet.publish.tree import partition_facts
+
+TOOL = f"rivet-export {__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What every file that this export writes in this run has in common."""
+
+    export: ExportSettings
+    described: Described
+    destination: Destination
+    run_id: str
+    started_at: str
+    clock: Callable[[], str]
+
+    def blank(self) -> ExportFile:
+        """Give the export file of a run that has begun: no partitions, status `publishing`."""
+        schema = tuple(schema_json(self.described.relation.columns))
+        return ExportFile(
+            tool=TOOL,
+            export_name=self.export.name,
+            run_id=self.run_id,
+            status="publishing",
+            started_at=self.started_at,
+            finished_at=None,
+            mode=self.export.mode,
+            source=self._source(),
+            partition=partition_facts(self.described.layout),
+            span={"minimum": None, "maximum": None},
+            schema=schema,
+            schema_fingerprint=schema_fingerprint(schema),
+            source_rows=None,
+            source_null_rows=None,
+            unrepresentable_rows={},
+            row_count=0,
+            partitions=(),
+            manifest_name=self.described.layout.manifest_name,
+        )
+
+    def finished(self, prepared: Prepared, rows: int, null_rows: int) -> ExportFile:
+        """Give the export file of a run that is complete, still without its partitions."""
+        probe, axis = prepared.probe, self.described.axis
+        minimum, maximum = (
+            None if axis is None or v is None else axis.format(v) for v in (probe.minimum, probe.maximum)
+        )
+        return replace(
+            self.blank(),
+            status="complete",
+            finished_at=self.clock(),
+            span={"minimum": minimum, "maximum": maximum},
+            source_rows=rows,
+            source_null_rows=null_rows,
+        )
+
+    def manifest(self, target: Target, parts: Sequence[StagedPart], begun_at: str) -> Manifest:
+        """Give the manifest of a partition whose parts are all written."""
+        schema = tuple(schema_json(self.described.relation.columns))
+        facts = tuple(p.facts for p in parts)
+        return Manifest(
+            tool=TOOL,
+            run_id=self.run_id,
+            export_name=self.export.name,
+            mode=self.export.mode,
+            started_at=begun_at,
+            finished_at=self.clock(),
+            source=self._source(),
+            partition=self._partition(target),
+            destination={"kind": self.destination.kind, "uri": self.destination.uri + target.path},
+            format="parquet",
+            compression=self.export.compression,
+            schema=schema,
+            schema_fingerprint=schema_fingerprint(schema),
+            row_count=sum(f.row_count for f in facts),
+            size_bytes=sum(f.size_bytes for f in facts),
+            parts=facts,
+            unrepresentable_rows={},
+        )
+
+    def _source(self) -> SourceFacts:
+        relation = self.described.relation
+        return SourceFacts(
+            self.described.engine, relation.consistency.value, relation.table, relation.query_sha256
+        )
+
+    def _partition(self, target: Target) -> PartitionFacts | None:
+        partitioning = self.described.layout.partitioning
+        if partitioning is None or target.value is None:
+            return None
+        axis, window = partitioning.axis, target.window
+        return PartitionFacts(
+            column=partitioning.column,
+            key=partitioning.key,
+            value=target.value,
+            granularity=axis.granularity.value,
+            timezone=axis.timezone,
+            start=None if window is None else axis.format(window.start),
+            end=None if window is None else axis.format(window.end),
+            is_null=window is None,
+            value_format=axis.value_format,
+            reader_type=axis.reader_type,
+        )

@@ -1,0 +1,191 @@
+"""Runs, plans and checks the exports of a config: opens the edges and calls the rooms in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from rivet.clock import Clock, new_run_id, utc_now
+from rivet.config.settings import ExportSettings, Settings
+from rivet.destination.opening import open_destination
+from rivet.errors import ConfigError, IntegrityError, Problem, RivetError
+from rivet.events import Event, Listener
+from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
+from rivet.plan.resolve import near_miss
+from rivet.plan.windows import Window
+from rivet.prepare import Described, Prepared, describe, prepare
+from rivet.publish.tree import read_tree
+from rivet.source.opening import open_source
+from rivet.source.protocol import Source
+
+
+def run(
+    settings: Settings,
+    *,
+    exports: Sequence[str] = (),
+    validate: bool = False,
+    listener: Listener,
+    clock: Clock = utc_now,
+    run_id: str | None = None,
+) -> RunOutcome:
+    """Export what a config names, one export after the other.
+
+    A failed export is an outcome, not an exception; an interruption and a bug are raised.
+
+    Args:
+        exports: Names to run; empty: all.
+        validate: Read again, at full depth, what this run published.
+
+    Raises:
+        ConfigError: A name in exports is not in the config.
+    """
+    from rivet.exporting import Context, run_export  # pyarrow is imported by then, not by `rivet --help`
+
+    chosen = _chosen(settings, exports)
+    run_id = run_id or new_run_id()
+    started_at = clock()
+    source = open_source(settings.source)
+    context = Context(source, settings.source.consistency, run_id, clock, listener)
+    outcomes: list[ExportOutcome] = []
+    stopped = False
+    for export in chosen:
+        if stopped:
+            outcomes.append(ExportOutcome(export.name, "skipped", 0, str(export.destination.root)))
+            continue
+        begun = time.monotonic()
+        try:
+            outcome = run_export(context, export)
+            if validate:
+                outcome = _validated(export, outcome)
+        except RivetError as error:
+            outcome = _failed(export, error)
+            listener(
+                Event("failed", export.name, str(error), {"exit_code": error.exit_code, "hint": error.hint})
+            )
+        outcomes.append(replace(outcome, duration_seconds=round(time.monotonic() - begun, 3)))
+        stopped = outcome.exit_code != 0 and settings.on_error == "stop"
+    return RunOutcome(run_id, started_at, clock(), tuple(outcomes))
+
+
+def plan(settings: Settings, *, exports: Sequence[str] = (), listener: Listener) -> tuple[PlanOutcome, ...]:
+    """Find out what a run would do: partitions, expected rows, scans; nothing is written."""
+
+    def look(source: Source, export: ExportSettings) -> PlanOutcome:
+        with source.session() as session:
+            described = describe(session, export, settings.source.consistency)
+            read_tree(open_destination(export.destination), described.layout)
+            prepared = prepare(session, export, described, count=True)
+        return _planned(_checked(source, export, described), prepared)
+
+    return _look(settings, exports, listener, look)
+
+
+def check(settings: Settings, *, exports: Sequence[str] = (), listener: Listener) -> tuple[PlanOutcome, ...]:
+    """Find out what each export's columns become, and where readers would be misled; nothing is written."""
+
+    def look(source: Source, export: ExportSettings) -> PlanOutcome:
+        with source.session() as session:
+            return _checked(source, export, describe(session, export, settings.source.consistency))
+
+    return _look(settings, exports, listener, look)
+
+
+def _look(
+    settings: Settings,
+    exports: Sequence[str],
+    listener: Listener,
+    look: Callable[[Source, ExportSettings], PlanOutcome],
+) -> tuple[PlanOutcome, ...]:
+    source = open_source(settings.source)
+    outcomes = []
+    for export in _chosen(settings, exports):
+        listener(Event("started", export.name, f"{export.name}: looking at {source.label}"))
+        try:
+            outcomes.append(look(source, export))
+        except RivetError as error:
+            failed = PlanOutcome(export.name, str(export.destination.root), source=source.label)
+            outcomes.append(replace(failed, exit_code=error.exit_code, error=str(error), hint=error.hint))
+    return tuple(outcomes)
+
+
+def _chosen(settings: Settings, names: Sequence[str]) -> list[ExportSettings]:
+    known = [e.name for e in settings.exports]
+    problems = []
+    for name in names:
+        if name not in known:
+            near = near_miss(name, known)
+            hint = f"did you mean {near!r}?" if near else f"the exports are: {', '.join(known)}"
+            problems.append(Problem("--export", f"no export {name!r} in the config", hint))
+    if problems:
+        raise ConfigError(problems)
+    return [e for e in settings.exports if not names or e.name in names]
+
+
+def _validated(export: ExportSettings, outcome: ExportOutcome) -> ExportOutcome:
+    from rivet.validate import validate
+
+    verdict = validate(open_destination(export.destination), "", depth="full", strict=False)
+    if verdict.passed:
+        return replace(outcome, verdict=verdict)
+    error = IntegrityError(
+        "what landed does not validate", hint="run the export again; if it fails again, report it"
+    )
+    return replace(
+        outcome,
+        status="failed",
+        exit_code=error.exit_code,
+        error=str(error),
+        hint=error.hint,
+        verdict=verdict,
+    )
+
+
+def _failed(export: ExportSettings, error: RivetError) -> ExportOutcome:
+    return ExportOutcome(
+        export.name,
+        "failed",
+        error.exit_code,
+        str(export.destination.root),
+        error=str(error),
+        hint=error.hint,
+    )
+
+
+def _checked(source: Source, export: ExportSettings, described: Described) -> PlanOutcome:
+    partitioning = described.layout.partitioning
+    return PlanOutcome(
+        name=export.name,
+        destination=open_destination(export.destination).uri,
+        source=source.label,
+        engine=described.engine,
+        consistency=described.relation.consistency.value,
+        columns=described.relation.columns,
+        partition_column=None if partitioning is None else partitioning.column,
+        partition_key=None if partitioning is None else partitioning.key,
+        granularity=None if partitioning is None else partitioning.axis.granularity.value,
+        timezone=None if partitioning is None else partitioning.axis.timezone,
+        indexed=described.is_indexed,
+        primary_key=described.relation.primary_key,
+        warnings=tuple(described.advice),
+    )
+
+
+def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
+    layout, axis, probe = prepared.described.layout, prepared.described.axis, prepared.probe
+    if axis is None:
+        partitions = [(layout.target(None), probe.rows)] if probe.rows else []
+    else:
+        partitions = [(layout.target(Window(c.start, c.end, c.label)), c.rows) for c in prepared.counts or ()]
+        if probe.null_rows:
+            partitions.append((layout.target(None), probe.null_rows))
+    return replace(
+        outcome,
+        rows=probe.rows,
+        null_rows=probe.null_rows,
+        minimum=None if axis is None or probe.minimum is None else axis.format(probe.minimum),
+        maximum=None if axis is None or probe.maximum is None else axis.format(probe.maximum),
+        partitions=tuple(PlannedPartition(t.value, t.path, rows) for t, rows in partitions),
+        scans=prepared.scans,
+        sort_bytes=prepared.sort_bytes,
+    )
