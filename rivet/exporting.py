@@ -100,7 +100,9 @@ class _Export:
             nonlocal passed
             passed += 1
             if self._export.publish == "eager" and passed % _EAGER_GROUP_PARTITIONS == 0:
-                publisher.publish(stager.take())
+                partitions = stager.take()
+                publisher.publish(partitions)
+                stager.release(partitions)
 
         account = run_scans(
             self._prepared.scans,

@@ -116,19 +116,19 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
     Raises:
         PlanError: Rows fit no calendar, there are too many partitions, or the sort is too large.
     """
-    probe = session.probe(described.relation, described.column)
-    if probe.unrepresentable_rows:
-        assert described.column is not None
-        raise PlanError(
-            f"column {described.column.name!r}: {probe.unrepresentable_rows} of {probe.rows} rows hold a value that fits "
-            "no calendar (infinity, zero date, BC, beyond year 9999, or no date at all)",
-            hint="correct the rows, or give such values a meaning in the query (CASE WHEN … THEN NULL …)",
-        )
+    column, axis = described.column, described.axis
+    probe = session.probe(described.relation, column)
     expected = probe.rows if described.is_steady else None
     whole = Scan(Reach.EVERYTHING, expected_rows=expected)
-    if described.axis is None:
+    if column is None or axis is None:
         return Prepared(described, probe, None, (whole,), 0)
-    return _Preparation(session, export, described, described.axis, probe).run(whole, count=count)
+    if probe.unrepresentable_rows:
+        raise PlanError(
+            f"column {column.name!r}: {probe.unrepresentable_rows} of {probe.rows} rows hold a value that fits no "
+            "calendar (infinity, zero date, BC, beyond year 9999, or no date at all)",
+            hint="correct the rows, or give such values a meaning in the query (CASE WHEN … THEN NULL …)",
+        )
+    return _Preparation(session, export, described, probe, column=column, axis=axis).run(whole, count=count)
 
 
 def _require_consistency(relation: Relation, wanted: str | None) -> None:
@@ -143,11 +143,19 @@ class _Preparation:
     """The planning of one partitioned export, which counts windows once where anything needs them."""
 
     def __init__(
-        self, session: Session, export: ExportSettings, described: Described, axis: Axis, probe: Probe
+        self,
+        session: Session,
+        export: ExportSettings,
+        described: Described,
+        probe: Probe,
+        *,
+        column: Column,
+        axis: Axis,
     ) -> None:
         self._session = session
         self._export = export
         self._described = described
+        self._column = column
         self._axis = axis
         self._probe = probe
         self._counts: tuple[WindowCount, ...] | None = () if probe.minimum is None else None
@@ -162,15 +170,14 @@ class _Preparation:
 
     def _window_counts(self) -> tuple[WindowCount, ...]:
         if self._counts is None:
-            column = self._described.column
-            assert column is not None
-            counts = tuple(self._session.count_windows(self._described.relation, column, self._axis))
+            relation = self._described.relation
+            counts = tuple(self._session.count_windows(relation, self._column, self._axis))
             counted = sum(c.rows for c in counts) + self._probe.null_rows
             if self._described.is_steady and counted != self._probe.rows:
                 raise SourceError(
-                    f"the query gave {self._probe.rows} rows when they were counted and {counted} when counted by window",
-                    hint="a query that gives other rows each time it runs (LIMIT without a total order, random(), "
-                    "now()) cannot be exported by partition",
+                    f"the query gave {self._probe.rows} rows at first and {counted} when counted by window",
+                    hint="a query that gives other rows each time it runs (LIMIT without a total order, "
+                    "random(), now()) cannot be exported by partition",
                 )
             self._counts = counts
         return self._counts
@@ -220,8 +227,8 @@ class _Preparation:
             size = self._largest_sort(scans)
         if size > limit:
             raise PlanError(
-                f"{self._export.where}.max_sort_size: the server would sort about {size:,} bytes, and at most "
-                f"{limit:,} are allowed",
+                f"{self._export.where}.max_sort_size: the server would sort about {size:,} bytes, and at "
+                f"most {limit:,} are allowed",
                 hint="create an index that leads with the partition column, or raise max_sort_size",
             )
         return scans, size
@@ -231,4 +238,4 @@ class _Preparation:
         if not ordered:
             return 0
         largest = max(ordered, key=lambda s: s.expected_rows or 0)
-        return self._session.sort_bytes(self._described.relation, self._described.column, largest)
+        return self._session.sort_bytes(self._described.relation, self._column, largest)

@@ -1,4 +1,4 @@
-"""Writes the rows of one partition as Parquet parts, rolled over by file size, in row groups of sensible size."""
+"""Writes the rows of one partition as Parquet parts, in row groups of sensible size."""
 
 from __future__ import annotations
 
@@ -64,10 +64,8 @@ class PartitionWriter:
     def write(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Write batches as one row group."""
         table = pa.Table.from_batches(batches, self._schema)
-        if self._open is not None and not self._open.has_room(
-            table.nbytes, self._settings.max_file_size_bytes
-        ):
-            self._close_part()
+        if self._open is not None and not self._open.has_room(table.nbytes):
+            self._end_part()
         if self._open is None:
             name, file = self._stage(len(self._parts))
             self._open = _OpenPart(name, file, self._schema, self._settings, table)
@@ -75,20 +73,13 @@ class PartitionWriter:
 
     def close(self) -> tuple[StagedPart, ...]:
         """End the last part and give all of them; the row groups written are all in."""
-        if self._open is not None:
-            self._close_part()
+        self._end_part()
         return tuple(self._parts)
 
-    def discard(self) -> None:
-        """Drop every part; nothing stays staged."""
-        for part in self._parts:
-            part.file.discard()
-        if self._open is not None:
-            self._open.file.discard()
-
-    def _close_part(self) -> None:
-        assert self._open is not None
-        part = self._open
+    def _end_part(self) -> None:
+        part, self._open = self._open, None
+        if part is None:
+            return
         part.close()
         self._finish(part.file)
         facts = Part(
@@ -101,7 +92,6 @@ class PartitionWriter:
             maximum=None if part.last is None else self._bound(part.last),
         )
         self._parts.append(StagedPart(facts, part.file))
-        self._open = None
 
 
 class _OpenPart:
@@ -119,9 +109,7 @@ class _OpenPart:
         self._sorted_by = settings.sorted_by
         self._max_file_size_bytes = settings.max_file_size_bytes
         self._sink = pa.PythonFile(_DigestingSink(file, self.sha256), mode="w")
-        sorting = (
-            [pq.SortingColumn(schema.get_field_index(settings.sorted_by))] if settings.sorted_by else None
-        )
+        sorted_by = [] if settings.sorted_by is None else [schema.get_field_index(settings.sorted_by)]
         self._writer = pq.ParquetWriter(
             self._sink,
             schema,
@@ -130,7 +118,7 @@ class _OpenPart:
             use_dictionary=_repeating_columns(sample),
             write_statistics=True,
             write_page_index=True,
-            sorting_columns=sorting,
+            sorting_columns=[pq.SortingColumn(index) for index in sorted_by] or None,
         )
 
     def has_room(self, table_bytes: int) -> bool:

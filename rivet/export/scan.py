@@ -124,6 +124,6 @@ def _agree(what: str, seen: int, claimed: int, who: str) -> None:
     if seen != claimed:
         raise IntegrityError(
             f"{what}: {seen} rows came through, {who} {claimed}",
-            hint="a query that gives other rows each time it runs (LIMIT without a total order, random(), now()) "
-            "cannot be proved; otherwise run it again and report it",
+            hint="a query that gives other rows each time it runs (LIMIT without a total order, random(), "
+            "now()) cannot be proved; otherwise run it again and report it",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
@@ -63,12 +63,7 @@ class Stager:
         self._files: dict[int, StagedFile] = {}
         self._encoding: list[Future[object]] = []
         self._closed: list[Future[StagedPartition]] = []
-        self._target: Target | None = None
-        self._writer: PartitionWriter | None = None
-        self._begun_at = ""
-        self._gathered: list[pa.RecordBatch] = []
-        self._gathered_rows = 0
-        self._gathered_bytes = 0
+        self._open: _OpenPartition | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -86,36 +81,31 @@ class Stager:
         Raises:
             RivetError: What the encoder or the destination ran into since the last call.
         """
-        if self._target is None or target.path != self._target.path:
+        if self._open is None or self._open.target.path != target.path:
             self.end_partition()
-            self._target = target
-            self._begun_at = self._clock()
-            self._writer = PartitionWriter(
+            writer = PartitionWriter(
                 rows.schema,
                 self._settings,
                 lambda number: self._begin_part(target, number),
                 self._finisher.submit,
                 self._bound,
             )
-        self._gathered.append(rows)
-        self._gathered_rows += rows.num_rows
-        self._gathered_bytes += rows.nbytes
-        if self._gathered_rows >= ROW_GROUP_ROWS or self._gathered_bytes >= self._settings.row_group_bytes:
-            self._encode_gathered()
+            self._open = _OpenPartition(target, writer, self._clock())
+        gathered = self._open
+        gathered.add(rows)
+        if gathered.rows >= ROW_GROUP_ROWS or gathered.size_bytes >= self._settings.row_group_bytes:
+            self._encode_gathered(gathered)
 
     def end_partition(self) -> None:
         """End the partition under way, if there is one; a later row of it would be a second partition."""
-        if self._target is None:
-            return
-        self._encode_gathered()
-        target, writer, begun_at = self._target, self._writer, self._begun_at
-        assert writer is not None
-        self._closed.append(self._encoder.submit(lambda: self._close(target, writer.close(), begun_at)))
-        self._target = self._writer = None
+        ended, self._open = self._open, None
+        if ended is not None:
+            self._encode_gathered(ended)
+            self._closed.append(self._encoder.submit(self._close, ended.target, ended.writer, ended.begun_at))
 
     def add_empty(self, target: Target) -> None:
         """Stage a partition without rows: a manifest and a marker, no part."""
-        self._closed.append(self._encoder.submit(self._close, target, (), self._clock()))
+        self._closed.append(self._encoder.submit(self._close, target, None, self._clock()))
 
     def take(self) -> list[StagedPartition]:
         """Wait for all partitions that have ended since the last call and give them, durable, in order."""
@@ -127,24 +117,23 @@ class Stager:
         self._closed.clear()
         return partitions
 
-    def release(self, partition: StagedPartition) -> None:
-        """Forget a partition that has been published or discarded, so that an error leaves it alone."""
-        for file in partition.files():
-            del self._files[id(file)]
+    def release(self, partitions: Iterable[StagedPartition]) -> None:
+        """Forget partitions that have been published or discarded."""
+        for partition in partitions:
+            for file in partition.files():
+                del self._files[id(file)]
 
-    def _encode_gathered(self) -> None:
-        if not self._gathered:
+    def _encode_gathered(self, partition: _OpenPartition) -> None:
+        if not partition.batches:
             return
-        batches, size, writer = self._gathered, self._gathered_bytes, self._writer
-        assert writer is not None
-        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
+        batches, size = partition.take()
         self._encoding = [f for f in self._encoding if not _succeeded(f)]
         self._finisher.raise_failure()
         self._budget.take(size)
 
         def encode() -> None:
             try:
-                writer.write(batches)
+                partition.writer.write(batches)
             finally:
                 self._budget.give(size)
 
@@ -159,7 +148,8 @@ class Stager:
         self._files[id(file)] = file
         return file
 
-    def _close(self, target: Target, parts: tuple[StagedPart, ...], begun_at: str) -> StagedPartition:
+    def _close(self, target: Target, writer: PartitionWriter | None, begun_at: str) -> StagedPartition:
+        parts = () if writer is None else writer.close()
         manifest = self._describe(target, parts, begun_at)
         encoded = encode_manifest(manifest)
         manifest_file = self._begin(target.child(self._manifest_name))
@@ -169,6 +159,28 @@ class Stager:
         self._finisher.submit(manifest_file)
         self._finisher.submit(marker_file)
         return StagedPartition(target, manifest, digest(encoded), parts, manifest_file, marker_file)
+
+
+class _OpenPartition:
+    """The partition under way, and the rows of it that wait for a whole row group."""
+
+    def __init__(self, target: Target, writer: PartitionWriter, begun_at: str) -> None:
+        self.target = target
+        self.writer = writer
+        self.begun_at = begun_at
+        self.batches: list[pa.RecordBatch] = []
+        self.rows = 0
+        self.size_bytes = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        self.batches.append(rows)
+        self.rows += rows.num_rows
+        self.size_bytes += rows.nbytes
+
+    def take(self) -> tuple[list[pa.RecordBatch], int]:
+        batches, size = self.batches, self.size_bytes
+        self.batches, self.rows, self.size_bytes = [], 0, 0
+        return batches, size
 
 
 class _Budget:
@@ -218,7 +230,7 @@ class _Finisher:
     def _run(self, file: StagedFile) -> None:
         try:
             file.finish()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
             self._failure = self._failure or error
         finally:
             self._slots.release()

@@ -14,6 +14,7 @@ MANIFEST_VERSION = 1
 EXPORT_VERSION = 1
 
 JsonObject = Mapping[str, object]
+Status = Literal["publishing", "complete", "partial"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ class ExportFile:
     tool: str
     export_name: str
     run_id: str
-    status: Literal["publishing", "complete", "partial"]
+    status: Status
     started_at: str
     finished_at: str | None
     mode: str

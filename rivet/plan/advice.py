@@ -16,10 +16,12 @@ def key_advice(layout: Layout) -> list[str]:
     p = layout.partitioning
     if p is None or p.key.casefold() != p.column.casefold():
         return []
-    return [
-        f"column {p.column!r} stands both in the path and in the files: DuckDB shows the label instead of the value "
-        "and pyarrow refuses the two types; set partition_key to another name, or read without hive partitioning"
-    ]
+    advice = (
+        f"column {p.column!r} stands both in the path and in the files: DuckDB shows the label instead of "
+        "the value and pyarrow refuses the two types; set partition_key to another name, or read without hive "
+        "partitioning"
+    )
+    return [advice]
 
 
 def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:
@@ -28,8 +30,8 @@ def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:
     if layout.partitioning is not None:
         if not layout.manifest_name.startswith("_"):
             lines.append(
-                f"{layout.manifest_name} lies beside the data: readers that open whole folders may take it for data; "
-                "set manifest_name: _manifest.json for them"
+                f"{layout.manifest_name} lies beside the data: readers that open whole folders may take it "
+                "for data; set manifest_name: _manifest.json for them"
             )
         if layout.partitioning.axis.kind is Kind.TIMESTAMP:
             lines.append(

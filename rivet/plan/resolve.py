@@ -64,7 +64,8 @@ def require_temporal(column: Column, engine: str, where: str) -> None:
         else "declare the column as DATE or DATETIME, with ISO text in it"
     )
     raise PlanError(
-        f"{where}: column {column.name!r} is {column.source_type}, expected DATE, DATETIME, TIMESTAMP or TIMESTAMPTZ",
+        f"{where}: column {column.name!r} is {column.source_type}, expected DATE, DATETIME, TIMESTAMP or "
+        "TIMESTAMPTZ",
         hint=hint,
     )
 
@@ -84,7 +85,7 @@ def resolve_key(columns: Sequence[Column], column: Column, key: str | None, wher
     clash = next((c for c in columns if c.name.casefold() == name.casefold() and c != column), None)
     if clash is not None:
         raise PlanError(
-            f"{where}.partition_key: {name!r} is also the column {clash.name!r}, and readers would mix the two",
+            f"{where}.partition_key: {name!r} is also the column {clash.name!r}, which readers would mix up",
             hint="set partition_key to a name that no column has",
         )
     return name

@@ -51,8 +51,8 @@ def plan_scans(counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: 
 
     A window larger than that is a scan by itself; empty windows cost nothing.
 
-    >>> days = [WindowCount(0, 1, "1970-01-01", 5), WindowCount(1, 2, "1970-01-02", 6), WindowCount(9, 10, "…", 1)]
-    >>> [(s.start, s.end, s.expected_rows) for s in plan_scans(days, 0, max_scan_rows=11)]
+    >>> counts = [WindowCount(0, 1, "a", 5), WindowCount(1, 2, "b", 6), WindowCount(9, 10, "c", 1)]
+    >>> [(s.start, s.end, s.expected_rows) for s in plan_scans(counts, 0, max_scan_rows=11)]
     [(0, 2, 11), (9, 10, 1)]
     """
     scans: list[Scan] = []

@@ -88,7 +88,7 @@ class Axis:
         return window if window is not None and window.label == label else None
 
     def window_count(self, minimum: int, maximum: int) -> int:
-        """Count the windows, empty ones included, from the one of minimum to the one of maximum, both closed."""
+        """Count the windows, empty ones included, from that of minimum to that of maximum, both closed."""
         first = civil_from_days(minimum // self._units_per_day)
         last = civil_from_days(maximum // self._units_per_day)
         if self.granularity is Granularity.DAY:
@@ -98,7 +98,7 @@ class Axis:
         return last[0] - first[0] + 1
 
     def format(self, value: int) -> str:
-        """Write a value as JSON files hold it: an ISO date, or RFC 3339 with six decimals (`Z` for instants)."""
+        """Write a value as JSON files hold it: ISO date, or RFC 3339 with six decimals, `Z` for instants."""
         if self.kind is Kind.DATE:
             return format_day(value)
         return format_timestamp(value, utc=self.kind is Kind.INSTANT)

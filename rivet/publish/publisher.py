@@ -127,7 +127,7 @@ class Publisher:
         return export is None or export.pending is not None
 
     def _standing(self) -> ExportFile:
-        """Give the export file of what stands now, before this run is complete: the facts of the run before."""
+        """Give the export file of what stands while this run is not complete: facts of the run before."""
         export = self._tree.export
         if export is None:
             return self._with_entries(
@@ -180,9 +180,11 @@ class Publisher:
     def _own_parts(self, path: str) -> list[str]:
         return [name for name in self._children.get(path, []) if self._tree.owns(name)]
 
-    def _old_sha256(self, partition: StagedPartition) -> str | None:
-        entry = self._entries.get(partition.target.path)
-        return None if entry is None else entry.manifest_sha256
+    def _pending(self, partition: StagedPartition) -> PendingPartition:
+        target = partition.target
+        entry = self._entries.get(target.path)
+        old_sha256 = None if entry is None else entry.manifest_sha256
+        return PendingPartition(target.value, target.path, old_sha256, partition.manifest_sha256)
 
     def _refuse_foreign(self, partition: StagedPartition) -> None:
         if partition.target.path in self._entries:

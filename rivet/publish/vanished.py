@@ -56,8 +56,9 @@ def decide_vanished(
         more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
         total = sum(e.row_count for e in refused)
         raise PlanError(
-            f"{len(refused)} live partitions with {total} rows hold no rows in the source any more: {labels}{more}",
-            hint="if that is right, set vanished: remove to remove them or vanished: keep to leave them as they are",
+            f"the source holds no rows any more for {len(refused)} live partitions with {total} rows: "
+            f"{labels}{more}",
+            hint="if that is right, set vanished: remove to remove them, or vanished: keep to keep them",
         )
     return Vanished(remove=tuple(gone))
 
