@@ -124,8 +124,8 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
         return Prepared(described, probe, None, (whole,), 0)
     if probe.unrepresentable_rows:
         raise PlanError(
-            f"column {column.name!r}: {probe.unrepresentable_rows} of {probe.rows} rows hold a value that fits no "
-            "calendar (infinity, zero date, BC, beyond year 9999, or no date at all)",
+            f"column {column.name!r}: {probe.unrepresentable_rows} of {probe.rows} rows hold a value that "
+            "fits no calendar (infinity, zero date, BC, beyond year 9999, or no date at all)",
             hint="correct the rows, or give such values a meaning in the query (CASE WHEN … THEN NULL …)",
         )
     return _Preparation(session, export, described, probe, column=column, axis=axis).run(whole, count=count)

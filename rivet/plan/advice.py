@@ -18,8 +18,8 @@ def key_advice(layout: Layout) -> list[str]:
         return []
     advice = (
         f"column {p.column!r} stands both in the path and in the files: DuckDB shows the label instead of "
-        "the value and pyarrow refuses the two types; set partition_key to another name, or read without hive "
-        "partitioning"
+        "the value and pyarrow refuses the two types; set partition_key to another name, or read without "
+        "hive partitioning"
     )
     return [advice]
 

@@ -69,10 +69,7 @@ class Publisher:
         if not changed and not vanished:
             return
         pending = [
-            *(
-                PendingPartition(p.target.value, p.target.path, self._old_sha256(p), p.manifest_sha256)
-                for p in changed
-            ),
+            *(self._pending(p) for p in changed),
             *(PendingPartition(e.value, e.path, e.manifest_sha256, None) for e in vanished),
         ]
         announced = replace(self._standing(), status="publishing")
