@@ -122,7 +122,7 @@ class CsvDecoder:
         if match is None:
             # The reader quotes the whole row here, which is no one's to read in a log.
             return SourceUnavailable(
-                f"the server sent a row that does not have {len(self._columns)} columns as they were described"
+                f"the server sent a row that does not have the {len(self._columns)} columns described"
             )
         return self._column_error(int(match.group(1)), _shortened(match.group(2)))
 
