@@ -1,0 +1,179 @@
+"""The one JSON document of a command (docs/exit-codes.md lists its keys): same keys at every ending.
+
+Pure: JSON types only; keys in the order in which they are printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, cast
+
+from rivet.errors import ConfigError, Problem
+from rivet.manifest.verdict import Verdict
+from rivet.outcome import ExportOutcome, PlanOutcome
+from rivet.plan.calendar import Granularity
+from rivet.plan.scans import Scan
+from rivet.plan.schema import schema_json
+from rivet.plan.windows import Axis
+from rivet.report.validation import ValidateOutcome
+
+Document: TypeAlias = dict[str, object]
+
+
+def document(
+    command: str | None,
+    exit_code: int,
+    exports: Sequence[Document] = (),
+    *,
+    tool: str,
+    dry_run: bool = False,
+    run_id: str | None = None,
+    started_at: str | None = None,
+    finished_at: str | None = None,
+    problems: Sequence[Problem] = (),
+) -> Document:
+    """Build the document of a command; `problems` are what kept it from reaching its exports."""
+    return {
+        "tool": tool,
+        "command": command,
+        "dry_run": dry_run,
+        "exit_code": exit_code,
+        "run_id": run_id,
+        "started_at": started_at,
+        "finished_at": finished_at,
+        "errors": _errors(problems),
+        "exports": list(exports),
+    }
+
+
+def failed_too(told: Document, exit_code: int, problems: Sequence[Problem]) -> Document:
+    """Add to a document what went wrong while the outcome was delivered."""
+    return {
+        **told,
+        "exit_code": exit_code,
+        "errors": [*cast("list[Document]", told["errors"]), *_errors(problems)],
+    }
+
+
+def problems_of(error: BaseException) -> tuple[Problem, ...]:
+    """Take an error apart into problems; one that is not about a place in the config has an empty path."""
+    if isinstance(error, ConfigError) and error.problems:
+        return error.problems
+    message = "; ".join([str(error), *getattr(error, "__notes__", ())])
+    return (Problem("", message, getattr(error, "hint", None)),)
+
+
+def run_export(outcome: ExportOutcome) -> Document:
+    """Turn the outcome of one export of a run into JSON types."""
+    return {
+        "name": outcome.name,
+        "status": outcome.status,
+        "exit_code": outcome.exit_code,
+        "destination": outcome.destination,
+        "rows": outcome.rows,
+        "null_rows": outcome.null_rows,
+        "partitions": outcome.partitions,
+        "partitions_written": outcome.partitions_written,
+        "partitions_unchanged": outcome.partitions_unchanged,
+        "partitions_removed": outcome.partitions_removed,
+        "partitions_kept": outcome.partitions_kept,
+        "bytes_written": outcome.bytes_written,
+        "scans": outcome.scans,
+        "consistency": outcome.consistency,
+        "duration_seconds": round(outcome.duration_seconds, 3),
+        "warnings": list(outcome.warnings),
+        "error": outcome.error,
+        "hint": outcome.hint,
+        "verdict": verdict(outcome.verdict) if outcome.verdict else None,
+    }
+
+
+def planned_export(outcome: PlanOutcome) -> Document:
+    """Turn what `plan` or `check` found out about one export into JSON types."""
+    partitions = outcome.partitions
+    return {
+        "name": outcome.name,
+        "exit_code": outcome.exit_code,
+        "destination": outcome.destination,
+        "source": outcome.source,
+        "engine": outcome.engine,
+        "consistency": outcome.consistency,
+        "columns": schema_json(outcome.columns),
+        "primary_key": list(outcome.primary_key),
+        "partition": _partitioning(outcome),
+        "indexed": outcome.indexed,
+        "rows": outcome.rows,
+        "null_rows": outcome.null_rows,
+        "minimum": outcome.minimum,
+        "maximum": outcome.maximum,
+        "partition_count": None if partitions is None else len(partitions),
+        "partitions": None
+        if partitions is None
+        else [{"value": p.value, "path": p.path, "expected_rows": p.expected_rows} for p in partitions],
+        "scans": None if outcome.scans is None else [_scan(s, _axis(outcome)) for s in outcome.scans],
+        "sort_bytes": outcome.sort_bytes,
+        "warnings": list(outcome.warnings),
+        "error": outcome.error,
+        "hint": outcome.hint,
+    }
+
+
+def validated_export(outcome: ValidateOutcome) -> Document:
+    """Turn the validation of one prefix into JSON types."""
+    return {
+        "name": outcome.name,
+        "exit_code": outcome.exit_code,
+        "destination": outcome.destination,
+        "verdict": verdict(outcome.verdict) if outcome.verdict else None,
+        "error": outcome.error,
+        "hint": outcome.hint,
+    }
+
+
+def verdict(found: Verdict) -> Document:
+    """Turn a verdict into JSON types."""
+    return {
+        "prefix": found.prefix,
+        "passed": found.passed,
+        "depth": found.depth,
+        "partitions": found.partitions,
+        "parts": found.parts,
+        "rows": found.rows,
+        "size_bytes": found.size_bytes,
+        "findings": [
+            {"level": f.level.value, "code": f.code, "path": f.path, "message": f.message}
+            for f in found.findings
+        ],
+    }
+
+
+def _errors(problems: Sequence[Problem]) -> list[Document]:
+    return [{"path": p.path or None, "message": p.message, "hint": p.hint} for p in problems]
+
+
+def _partitioning(outcome: PlanOutcome) -> Mapping[str, object] | None:
+    if outcome.partition_column is None:
+        return None
+    return {
+        "column": outcome.partition_column,
+        "key": outcome.partition_key,
+        "granularity": outcome.granularity,
+        "timezone": outcome.timezone,
+    }
+
+
+def _axis(outcome: PlanOutcome) -> Axis | None:
+    kinds = [c.type.kind for c in outcome.columns if c.name == outcome.partition_column]
+    return Axis(kinds[0], Granularity(outcome.granularity)) if kinds and outcome.granularity else None
+
+
+def _scan(scan: Scan, axis: Axis | None) -> Document:
+    def text(bound: int | None) -> str | None:
+        return None if bound is None or axis is None else axis.format(bound)
+
+    return {
+        "reach": scan.reach.value,
+        "start": text(scan.start),
+        "end": text(scan.end),
+        "expected_rows": scan.expected_rows,
+    }

@@ -1,0 +1,96 @@
+"""What `plan` and `check` found out, for people: facts of each export, partitions or columns, warnings.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rivet.errors import Problem
+from rivet.outcome import PlanOutcome
+from rivet.plan.windows import NULL_VALUE
+from rivet.report.summary import error_lines
+from rivet.report.table import cut, table
+from rivet.report.wording import counted, one_line, size
+
+MAX_PARTITIONS = 60
+
+
+def plan_lines(outcome: PlanOutcome) -> list[str]:
+    """Show how an export would be read, and each partition with its expected rows and path."""
+    lines = _facts(outcome)
+    if outcome.partitions is not None:
+        label = outcome.partition_key or "partition"
+        rows = [
+            (
+                _label(p.value, outcome),
+                "unknown" if p.expected_rows is None else f"{p.expected_rows:,}",
+                p.path,
+            )
+            for p in outcome.partitions
+        ]
+        shown = cut(
+            table((label, "expected rows", "path"), rows, numbers={1}), MAX_PARTITIONS, "partition", header=1
+        )
+        lines += [f"  {line}" for line in shown]
+    return lines + _warnings(outcome)
+
+
+def check_lines(outcome: PlanOutcome) -> list[str]:
+    """Show each column of an export with its type at the source and in the files."""
+    lines = _facts(outcome)
+    if outcome.columns:
+        rows = [(c.name, c.source_type, str(c.type)) for c in outcome.columns]
+        lines += [f"  {line}" for line in table(("column", "source type", "Arrow type"), rows)]
+    return lines + _warnings(outcome)
+
+
+def plan_error_lines(outcomes: Sequence[PlanOutcome]) -> list[str]:
+    """Tell what stands against each export; empty where nothing does."""
+    return error_lines([Problem(o.name, o.error, o.hint) for o in outcomes if o.error is not None])
+
+
+def _facts(outcome: PlanOutcome) -> list[str]:
+    facts: list[tuple[str, str]] = []
+    if outcome.source:
+        facts.append(("source", f"{outcome.source} ({outcome.engine}), consistency {outcome.consistency}"))
+        facts.append(("primary key", ", ".join(map(repr, outcome.primary_key)) or "none"))
+    if outcome.partition_column is not None:
+        zone = f" in {outcome.timezone}" if outcome.timezone else ""
+        index = "an index leads with it" if outcome.indexed else "no index leads with it"
+        facts.append(
+            ("partitioned by", f"{outcome.partition_column!r}, {outcome.granularity}{zone}; {index}")
+        )
+    if outcome.rows is not None:
+        facts.append(("rows", _rows(outcome)))
+    if outcome.partitions is not None:
+        facts.append(("partitions", f"{len(outcome.partitions):,}"))
+    if outcome.scans is not None:
+        sort = f", sorting about {size(outcome.sort_bytes)} at the server" if outcome.sort_bytes else ""
+        facts.append(("read in", counted(len(outcome.scans), "scan") + sort))
+    facts.append(("destination", outcome.destination))
+    width = max(len(name) for name, _ in facts)
+    return [
+        f"{one_line(outcome.name)}:",
+        *(f"  {name:<{width}}  {one_line(value)}" for name, value in facts),
+    ]
+
+
+def _rows(outcome: PlanOutcome) -> str:
+    text = f"{outcome.rows:,}"
+    if outcome.null_rows:
+        text += f" ({outcome.null_rows:,} with NULL)"
+    if outcome.minimum is not None:
+        text += f", from {outcome.minimum} to {outcome.maximum}"
+    return text
+
+
+def _label(value: str | None, outcome: PlanOutcome) -> str:
+    if outcome.partition_column is None:
+        return "all rows"
+    return "NULL" if value in (None, NULL_VALUE) else value
+
+
+def _warnings(outcome: PlanOutcome) -> list[str]:
+    return [f"  warning: {one_line(w)}" for w in outcome.warnings]

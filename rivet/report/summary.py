@@ -1,0 +1,75 @@
+"""A run for people: a compact summary of each export, and its errors as `Error:` and `Hint:` lines.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rivet.errors import Problem
+from rivet.outcome import ExportOutcome, RunOutcome
+from rivet.report.validation import findings_table, verdict_line
+from rivet.report.wording import counted, duration, one_line, size
+
+
+def error_lines(problems: Sequence[Problem]) -> list[str]:
+    """Write each problem as an `Error:` line, and a `Hint:` line where there is a mend.
+
+    >>> error_lines([Problem("$.exports[0]", "no 'name'", "name it")])
+    ["Error: $.exports[0]: no 'name'", 'Hint: name it']
+    """
+    lines: list[str] = []
+    for problem in problems:
+        lines.append("Error: " + one_line(str(problem) if problem.path else problem.message))
+        if problem.hint:
+            lines.append("Hint: " + one_line(problem.hint))
+    return lines
+
+
+def run_lines(outcome: RunOutcome) -> list[str]:
+    """Sum up each export that came to an end, in the order of the run."""
+    return [line for export in outcome.exports for line in _export_lines(export)]
+
+
+def run_error_lines(outcome: RunOutcome) -> list[str]:
+    """Tell what went wrong in each export, findings of `--validate` included; empty where nothing did."""
+    lines: list[str] = []
+    for export in outcome.exports:
+        if export.verdict is not None and not export.verdict.passed:
+            lines += findings_table(export.verdict)
+        if export.error is not None:
+            lines += error_lines([Problem(export.name, export.error, export.hint)])
+        elif export.exit_code and export.verdict is not None:
+            lines += error_lines([Problem(export.name, f"validation {verdict_line(export.verdict)}")])
+    return lines
+
+
+def _export_lines(export: ExportOutcome) -> list[str]:
+    name = one_line(export.name)
+    if export.status == "skipped":
+        return [f"{name}: skipped, since an export before it failed"]
+    if export.rows is None:
+        return [f"{name}: failed after {duration(export.duration_seconds)}"]
+    nulls = f" ({export.null_rows:,} with NULL)" if export.null_rows else ""
+    facts = [
+        f"{counted(export.rows, 'row')}{nulls} in {counted(export.partitions, 'partition')}",
+        counted(export.scans, "scan"),
+        *([f"consistency {export.consistency}"] if export.consistency else []),
+        duration(export.duration_seconds),
+    ]
+    changes = [f"{export.partitions_written:,} written ({size(export.bytes_written)})"]
+    for number, word in (
+        (export.partitions_unchanged, "unchanged"),
+        (export.partitions_removed, "removed"),
+        (export.partitions_kept, "kept"),
+    ):
+        if number:
+            changes.append(f"{number:,} {word}")
+    lines = [
+        f"{name}: {', '.join(facts)}",
+        f"  {', '.join(changes)} under {one_line(export.destination)}",
+    ]
+    if export.verdict is not None:
+        lines.append(f"  validation {verdict_line(export.verdict)}")
+    return lines

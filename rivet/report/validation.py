@@ -1,0 +1,68 @@
+"""Verdicts for people: a table of findings and a closing line.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivet.manifest.verdict import Level, Verdict
+from rivet.report.table import cut, table
+from rivet.report.wording import counted, one_line, size
+
+MAX_FINDINGS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateOutcome:
+    """How the validation of one prefix ended.
+
+    Attributes:
+        name: The export's name; None where the prefix was validated without a config.
+        destination: What was validated, for people.
+        verdict: None where the prefix could not be read.
+    """
+
+    name: str | None
+    destination: str
+    exit_code: int
+    verdict: Verdict | None = None
+    error: str | None = None
+    hint: str | None = None
+
+
+def findings_table(verdict: Verdict) -> list[str]:
+    """List the findings, errors first; a very long list is cut in the middle. Empty without findings."""
+    findings = sorted(verdict.findings, key=lambda f: f.level is not Level.ERROR)
+    if not findings:
+        return []
+    rows = [(f.level.value, f.code, f.path or ".", f.message) for f in findings]
+    return cut(table(("level", "code", "path", "finding"), rows), MAX_FINDINGS, "finding", header=1)
+
+
+def verdict_line(verdict: Verdict) -> str:
+    """Close a validation with `passed` or `failed`, and what was looked at and how deeply.
+
+    >>> verdict_line(Verdict("out/", "full", partitions=2, parts=3, rows=10, size_bytes=2000))
+    'passed at full depth: 2 partitions, 3 parts, 10 rows, 2.0 kB'
+    """
+    errors = sum(f.level is Level.ERROR for f in verdict.findings)
+    notes = len(verdict.findings) - errors
+    seen = [
+        *([counted(errors, "error")] if errors else []),
+        *([counted(notes, "note")] if notes else []),
+        counted(verdict.partitions, "partition"),
+        counted(verdict.parts, "part"),
+        counted(verdict.rows, "row"),
+        size(verdict.size_bytes),
+    ]
+    return f"{'passed' if verdict.passed else 'failed'} at {verdict.depth} depth: {', '.join(seen)}"
+
+
+def validate_lines(outcome: ValidateOutcome) -> list[str]:
+    """Show one validated prefix: its findings, then the closing line."""
+    if outcome.verdict is None:
+        return []
+    title = one_line(outcome.destination if outcome.name is None else outcome.name)
+    return [*findings_table(outcome.verdict), f"{title}: {verdict_line(outcome.verdict)}"]

@@ -1,0 +1,59 @@
+"""How texts and quantities are worded: one line, nothing that a terminal obeys, numbers a person can read.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+
+def one_line(text: str) -> str:
+    r"""Escape every character that is not printable, so that no name can forge a line or steer a terminal.
+
+    Line breaks, control and format characters (bidirectional overrides too) and lone surrogates become
+    `\n`, `\x1b`, `\u202e`, `\udcff`.
+
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """Count things in words.
+
+    >>> counted(1, "scan"), counted(3000, "row"), counted(0, "scan")
+    ('1 scan', '3,000 rows', '0 scans')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def size(size_bytes: int) -> str:
+    """Write a size in bytes with a decimal unit.
+
+    >>> size(999), size(1_500), size(161_234_567)
+    ('999 bytes', '1.5 kB', '161.2 MB')
+    """
+    if size_bytes < 1000:
+        return counted(size_bytes, "byte")
+    amount = float(size_bytes)
+    for unit in ("kB", "MB", "GB", "TB"):
+        amount /= 1000
+        if round(amount, 1) < 1000:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1000:,.1f} PB"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration given in seconds.
+
+    >>> duration(4.06), duration(125), duration(3725)
+    ('4.1 s', '2 min 05 s', '1 h 02 min')
+    """
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

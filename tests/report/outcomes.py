@@ -1,0 +1,90 @@
+"""Outcomes to render, as runs, plans and validation make them."""
+
+from __future__ import annotations
+
+from rivet.manifest.verdict import Finding, Level, Verdict
+from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
+from rivet.plan.scans import Reach, Scan
+from rivet.plan.schema import Column, ColumnType, Kind
+
+COMPLETE = ExportOutcome(
+    name="events",
+    status="complete",
+    exit_code=0,
+    destination="/out/events/",
+    rows=3_000_000,
+    null_rows=1234,
+    partitions=366,
+    partitions_written=12,
+    partitions_unchanged=353,
+    partitions_removed=2,
+    partitions_kept=1,
+    bytes_written=161_234_567,
+    scans=1,
+    consistency="snapshot",
+    duration_seconds=4.0611,
+)
+FAILED = ExportOutcome(
+    name="orders",
+    status="failed",
+    exit_code=3,
+    destination="/out/orders/",
+    duration_seconds=0.5,
+    error="connection to 'db:5432' was reset",
+    hint="try the same command again",
+)
+SKIPPED = ExportOutcome(name="users", status="skipped", exit_code=0, destination="/out/users/")
+
+VERDICT = Verdict(
+    prefix="/out/events/",
+    depth="full",
+    partitions=2,
+    parts=3,
+    rows=10,
+    size_bytes=2000,
+    findings=(
+        Finding(Level.NOTE, "unlisted_file", "notes.txt", "not listed"),
+        Finding(Level.ERROR, "part_missing", "d=2023-01-01/a.parquet", "listed, and not there"),
+    ),
+)
+
+PLAN = PlanOutcome(
+    name="events",
+    destination="/out/events/",
+    source="shop at db:5432",
+    engine="postgres",
+    consistency="snapshot",
+    columns=(
+        Column("id", ColumnType(Kind.INT64), "bigint"),
+        Column("price", ColumnType(Kind.DECIMAL, 12, 2), "numeric(12,2)"),
+        Column("created_at", ColumnType(Kind.INSTANT), "timestamp with time zone"),
+    ),
+    partition_column="created_at",
+    partition_key="day",
+    granularity="day",
+    timezone="UTC",
+    primary_key=("id",),
+    rows=1005,
+    null_rows=5,
+    minimum="2023-01-01T00:00:00.000000Z",
+    maximum="2023-01-02T23:59:59.999999Z",
+    partitions=(
+        PlannedPartition("2023-01-01", "day=2023-01-01", 400),
+        PlannedPartition("2023-01-02", "day=2023-01-02", 600),
+        PlannedPartition("__HIVE_DEFAULT_PARTITION__", "day=__HIVE_DEFAULT_PARTITION__", 5),
+    ),
+    scans=(Scan(Reach.RANGE, 0, 86_400_000_000, 1000), Scan(Reach.NULLS, expected_rows=5)),
+    sort_bytes=5_000_000,
+    warnings=("no index leads with 'created_at'",),
+)
+
+
+def run_of(*exports: ExportOutcome, cause: BaseException | None = None) -> RunOutcome:
+    """Make the outcome of a run with these exports."""
+    return RunOutcome(
+        run_id="20230102T030405Z-0123abcd",
+        started_at="2023-01-02T03:04:05.000000Z",
+        finished_at="2023-01-02T03:04:09.000000Z",
+        exports=exports,
+        cause=cause,
+    )

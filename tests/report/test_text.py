@@ -1,0 +1,170 @@
+"""Outcomes as people read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rivet.errors import ConfigError, Problem
+from rivet.manifest.verdict import Finding, Level
+from rivet.outcome import PlannedPartition, PlanOutcome
+from rivet.report.document import problems_of
+from rivet.report.planned import check_lines, plan_error_lines, plan_lines
+from rivet.report.summary import error_lines, run_error_lines, run_lines
+from rivet.report.validation import ValidateOutcome, validate_lines, verdict_line
+from tests.report.outcomes import COMPLETE, FAILED, PLAN, SKIPPED, VERDICT, run_of
+
+
+def test_a_complete_export_is_summed_up_in_two_lines() -> None:
+    """Rows, NULL rows, partitions by what became of them, scans, consistency, bytes and time are told."""
+    assert run_lines(run_of(COMPLETE)) == [
+        "events: 3,000,000 rows (1,234 with NULL) in 366 partitions, 1 scan, consistency snapshot, 4.1 s",
+        "  12 written (161.2 MB), 353 unchanged, 2 removed, 1 kept under /out/events/",
+    ]
+
+
+def test_scans_are_counted_in_words() -> None:
+    """Several scans are plural, and what did not occur is not mentioned."""
+    quiet = replace(COMPLETE, scans=3, null_rows=0, partitions_removed=0, partitions_kept=0)
+
+    lines = run_lines(run_of(quiet))
+
+    assert ", 3 scans," in lines[0]
+    assert "NULL" not in lines[0]
+    assert "removed" not in lines[1]
+    assert "kept" not in lines[1]
+
+
+def test_failed_and_skipped_exports_are_told_apart() -> None:
+    """A failure is an error with its mend; an export that never ran says why, and is no error."""
+    outcome = run_of(FAILED, SKIPPED)
+
+    assert run_lines(outcome) == [
+        "orders: failed after 0.5 s",
+        "users: skipped, since an export before it failed",
+    ]
+    assert run_error_lines(outcome) == [
+        "Error: orders: connection to 'db:5432' was reset",
+        "Hint: try the same command again",
+    ]
+
+
+def test_findings_of_a_run_that_validated_are_errors() -> None:
+    """With `--validate`, the findings and the verdict are told even where only errors are."""
+    outcome = run_of(
+        replace(COMPLETE, exit_code=4, status="failed", verdict=VERDICT, error="it does not validate")
+    )
+
+    assert run_lines(outcome)[-1] == f"  validation {verdict_line(VERDICT)}"
+    assert any("part_missing" in line for line in run_error_lines(outcome))
+    assert run_error_lines(outcome)[-1] == "Error: events: it does not validate"
+
+
+def test_each_problem_of_a_config_is_its_own_pair() -> None:
+    """A config's problems are told one by one, each with its path and its mend."""
+    error = ConfigError([Problem("$.source", "no 'type'", "add type"), Problem("$.exports", "empty")])
+
+    assert error_lines(problems_of(error)) == [
+        "Error: $.source: no 'type'",
+        "Hint: add type",
+        "Error: $.exports: empty",
+    ]
+
+
+def test_context_that_an_error_gathered_is_told() -> None:
+    """Notes that were added to an error as it passed stand behind its message."""
+    error = ConfigError("no such file", hint="create it")
+    error.add_note("export 'events'")
+
+    assert error_lines(problems_of(error)) == ["Error: no such file; export 'events'", "Hint: create it"]
+
+
+def test_a_plan_shows_each_partition_with_rows_and_path() -> None:
+    """Facts, then one line per partition in order, NULL last, then warnings."""
+    assert plan_lines(PLAN) == [
+        "events:",
+        "  source          shop at db:5432 (postgres), consistency snapshot",
+        "  primary key     'id'",
+        "  partitioned by  'created_at', day in UTC; no index leads with it",
+        "  rows            1,005 (5 with NULL), from 2023-01-01T00:00:00.000000Z"
+        " to 2023-01-02T23:59:59.999999Z",
+        "  partitions      3",
+        "  read in         2 scans, sorting about 5.0 MB at the server",
+        "  destination     /out/events/",
+        "  day         expected rows  path",
+        "  2023-01-01            400  day=2023-01-01",
+        "  2023-01-02            600  day=2023-01-02",
+        "  NULL                    5  day=__HIVE_DEFAULT_PARTITION__",
+        "  warning: no index leads with 'created_at'",
+    ]
+
+
+def test_a_plan_of_many_partitions_is_cut_in_the_middle() -> None:
+    """Ten thousand partitions do not scroll the facts away, and none is left out in silence."""
+    many = tuple(PlannedPartition(f"{n:05d}", f"day={n:05d}", 1) for n in range(10_000))
+
+    lines = plan_lines(replace(PLAN, partitions=many))
+
+    assert len(lines) < 100
+    assert "  ... 9,940 partitions left out, --json lists all ..." in lines
+    assert any("day=00000" in line for line in lines)
+    assert any("day=09999" in line for line in lines)
+
+
+def test_a_check_shows_both_types_of_each_column() -> None:
+    """The source's own type name stands beside the Arrow type."""
+    lines = check_lines(replace(PLAN, partitions=None, scans=None, rows=None))
+
+    assert "  created_at  timestamp with time zone  timestamp[us, UTC]" in lines
+    assert "  price       numeric(12,2)             decimal128(12,2)" in lines
+    assert lines[-1] == "  warning: no index leads with 'created_at'"
+
+
+def test_an_export_that_could_not_be_planned_says_what_was_known() -> None:
+    """A failed plan shows its name and destination, and its error with the mend."""
+    failed = PlanOutcome(
+        "events", "/out/events/", exit_code=2, error="no table 'event'", hint="did you mean 'events'?"
+    )
+
+    assert plan_lines(failed) == ["events:", "  destination  /out/events/"]
+    assert plan_error_lines([failed]) == ["Error: events: no table 'event'", "Hint: did you mean 'events'?"]
+
+
+def test_a_verdict_lists_errors_first_and_closes_with_the_totals() -> None:
+    """Findings have level, code, path and message; the last line says failed, how deeply, and how much."""
+    assert validate_lines(ValidateOutcome("events", "/out/events/", 4, VERDICT)) == [
+        "level  code           path                    finding",
+        "error  part_missing   d=2023-01-01/a.parquet  listed, and not there",
+        "note   unlisted_file  notes.txt               not listed",
+        "events: failed at full depth: 1 error, 1 note, 2 partitions, 3 parts, 10 rows, 2.0 kB",
+    ]
+
+
+def test_a_clean_tree_passes_in_one_line() -> None:
+    """Without findings there is no table, and without a config the prefix names the tree."""
+    clean = replace(VERDICT, findings=(), depth="quick")
+
+    assert validate_lines(ValidateOutcome(None, "out/", 0, clean)) == [
+        "out/: passed at quick depth: 2 partitions, 3 parts, 10 rows, 2.0 kB"
+    ]
+
+
+def test_hostile_names_cannot_forge_lines() -> None:
+    """A line break in an export's name, an error, a path or a finding never begins a line of its own."""
+    evil = "x\nError: forged\x1b[2J"
+    finding = Finding(Level.ERROR, "part_missing", evil, evil)
+    outcome = run_of(
+        replace(COMPLETE, name=evil, destination=evil), replace(FAILED, name=evil, error=evil, hint=evil)
+    )
+    plan = replace(
+        PLAN, name=evil, source=evil, warnings=(evil,), partitions=(PlannedPartition(evil, evil, 1),)
+    )
+
+    lines = [
+        *run_lines(outcome),
+        *run_error_lines(outcome),
+        *plan_lines(plan),
+        *validate_lines(ValidateOutcome(evil, evil, 4, replace(VERDICT, findings=(finding,)))),
+    ]
+
+    assert all(line.isprintable() for line in lines)
+    assert not any(line.startswith("Error: forged") for line in lines)
