@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -89,8 +89,8 @@ class MysqlServer(Server):
 @contextmanager
 def run_mariadb(*, tls: bool = False) -> Iterator[MysqlServer]:
     """Run a server for as long as the block lasts; skip the test where there is none to run."""
-    program = _find("mariadbd")
-    if program is None or _find("mariadb-install-db") is None:
+    program = find_program("mariadbd")
+    if program is None or find_program("mariadb-install-db") is None:
         unavailable("MariaDB is not installed: apt-get install mariadb-server")
     process, server = start_on_free_port(lambda port: _start(program, port, tls=tls))
     try:
@@ -99,27 +99,28 @@ def run_mariadb(*, tls: bool = False) -> Iterator[MysqlServer]:
         process.close()
 
 
-def _find(program: str) -> str | None:
+def find_program(program: str) -> str | None:
+    """Find a program of the server, on PATH or where servers lie."""
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin:/usr/libexec")
 
 
 def _start(program: str, port: int, *, tls: bool) -> tuple[Process, MysqlServer]:
     process = Process("mariadb", system_user("mysql"))
     try:
-        install = _find("mariadb-install-db") or "mariadb-install-db"
-        # Not by `process.run`'s account: as root it changes the owner of what it makes by itself.
-        process.run(
-            install, "--no-defaults", f"--datadir={process.directory / 'data'}",
+        prepare = [
+            find_program("mariadb-install-db"), "--no-defaults", f"--datadir={process.directory / 'data'}",
             "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
-        )  # fmt: skip
-        return process, start_server(process, [program], port, tls=tls)
+        ]  # fmt: skip
+        return process, start_server(process, prepare, [program], port, tls=tls)
     except BaseException:
         process.close()
         raise
 
 
-def start_server(process: Process, program: list[str], port: int, *, tls: bool) -> MysqlServer:
-    """Start a prepared data folder whose root has no password yet, and make both accounts."""
+def start_server(
+    process: Process, prepare: Sequence[object], program: Sequence[str], port: int, *, tls: bool
+) -> MysqlServer:
+    """Prepare a data folder whose root has no password, start it, and make both accounts."""
     directory = process.directory
     command = [
         *program,
@@ -176,7 +177,7 @@ def start_server(process: Process, program: list[str], port: int, *, tls: bool) 
             while cursor.nextset():
                 pass
 
-    process.start(command, stop_signals="SIGKILL", ready=make_accounts)
+    process.start(prepare, command, stop_signals="SIGKILL", ready=make_accounts)
     return server
 
 

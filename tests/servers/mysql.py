@@ -25,8 +25,8 @@ def run_mysql() -> Iterator[MysqlServer]:
         process, server = start_on_free_port(_start_container)
     else:
         pytest.skip(
-            "MySQL is not installed: put the mysqld of https://dev.mysql.com/downloads/ on PATH (apt-get install "
-            "mysql-server where the system has it), or start Docker"
+            "MySQL is not installed: apt-get install mysql-server where the system has it, else put the "
+            "mysqld of https://dev.mysql.com/downloads/ on PATH, or start Docker"
         )
     try:
         yield server
@@ -57,9 +57,13 @@ def _output(*command: str) -> str:
 def _start(program: str, port: int) -> tuple[Process, MysqlServer]:
     process = Process("mysql", system_user("mysql"))
     try:
-        data = process.directory / "data"
-        process.run(program, "--no-defaults", "--initialize-insecure", f"--datadir={data}")
-        return process, start_server(process, [program, "--mysqlx=OFF"], port, tls=False)
+        prepare = [
+            program,
+            "--no-defaults",
+            "--initialize-insecure",
+            f"--datadir={process.directory / 'data'}",
+        ]
+        return process, start_server(process, prepare, [program, "--mysqlx=OFF"], port, tls=False)
     except BaseException:
         process.close()
         raise
@@ -73,13 +77,16 @@ def _start_container(port: int) -> tuple[Process, MysqlServer]:
     password_file.write_text(admin.password, encoding="utf-8")
     try:
         process.start(
+            ["docker", "pull", "--quiet", IMAGE],
             [
                 "docker", "run", "--rm", "--publish", f"127.0.0.1:{port}:3306", "--tmpfs", "/var/lib/mysql",
-                "--volume", f"{password_file}:/run/password:ro", "--env", "MYSQL_ROOT_PASSWORD_FILE=/run/password",
+                "--volume", f"{password_file}:/run/password:ro",
+                "--env", "MYSQL_ROOT_PASSWORD_FILE=/run/password",
                 IMAGE, "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin",
             ],
             stop_signals="SIGTERM,SIGKILL",
             ready=lambda: server.fetch("SELECT 1"),
+            patience_seconds=600,
         )  # fmt: skip
         server.execute(f"CREATE USER {server.user} IDENTIFIED BY '{quoted(server.password)}'")
         return process, server

@@ -164,10 +164,10 @@ def _prepare_and_start(process: Process, binaries: Path, port: int, *, tls: bool
     data, password_file = process.directory / "data", process.directory / "password"
     password_file.write_text(admin.password, encoding="utf-8")
     process.own(password_file)
-    process.run(
+    prepare = [
         binaries / "initdb", "--pgdata", data, "--username", admin.user, "--pwfile", password_file,
         "--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync",
-    )  # fmt: skip
+    ]  # fmt: skip
     settings = SETTINGS | {"port": str(port), "unix_socket_directories": str(process.directory)}
     ca_file = None
     if tls:
@@ -190,6 +190,7 @@ def _prepare_and_start(process: Process, binaries: Path, port: int, *, tls: bool
         log=data / "log" / "postgres.csv",
     )
     process.start(
+        prepare,
         [binaries / "postgres", "-D", data, *options],
         stop_signals="SIGQUIT,SIGKILL",
         ready=lambda: server.fetch("SELECT 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -16,8 +17,6 @@ from typing import NoReturn, TypeVar
 import pytest
 
 from tests.servers import keeper
-
-READY_SECONDS = 60
 
 Started = TypeVar("Started")
 
@@ -66,43 +65,36 @@ class Process:
         if self.user:
             shutil.chown(path, self.user)
 
-    def run(self, *command: str | Path, env: dict[str, str] | None = None) -> None:
-        """Run a preparing command as the server's account, and raise with its output where it fails."""
-        done = subprocess.run(
-            [str(word) for word in command],
-            cwd="/",
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            user=self.user or None,
-            group=self.user or None,
-            extra_groups=[] if self.user else None,
-            check=False,
-        )
-        if done.returncode:
-            raise StartFailed(f"{command[0]} failed: {done.stdout.decode(errors='replace')[-2000:]}")
+    def start(
+        self,
+        *commands: Sequence[object],
+        stop_signals: str,
+        ready: Callable[[], object],
+        patience_seconds: float = 60,
+    ) -> None:
+        """Run preparing commands and then the server; return once `ready` raises nothing.
 
-    def start(self, command: Sequence[str | Path], stop_signals: str, ready: Callable[[], object]) -> None:
-        """Start the server and wait until `ready` returns without an exception."""
+        Each runs as the server's account. `stop_signals` are names joined by commas, tried in order.
+        """
         log, exit_code = self.directory / "server.log", self.directory / "exit-code"
-        exit_code.unlink(missing_ok=True)
+        words = json.dumps([[str(word) for word in command] for command in commands])
         self._keeper = subprocess.Popen(
-            [sys.executable, keeper.__file__, self.directory, self.user, stop_signals, *command],
+            [sys.executable, keeper.__file__, self.directory, self.user, stop_signals, words],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + patience_seconds
         while True:
             try:
                 ready()
-                return
-            except Exception as error:
+            except Exception as error:  # whatever the driver raises, it is not ready
                 dead = exit_code.exists() or self._keeper.poll() is not None
                 if dead or time.monotonic() > deadline:
                     text = log.read_text(errors="replace")[-2000:] if log.exists() else ""
-                    raise StartFailed(f"{command[0]} is not ready: {error}\n{text}") from error
+                    raise StartFailed(f"{commands[-1][0]} is not ready: {error}\n{text}") from error
                 time.sleep(0.05)
+            else:
+                return
 
     def close(self) -> None:
         """Stop the server, wait for its end, and remove the directory; safe to call twice."""
