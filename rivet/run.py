@@ -9,7 +9,7 @@ from dataclasses import replace
 from rivet.clock import Clock, new_run_id, utc_now
 from rivet.config.settings import ExportSettings, Settings
 from rivet.destination.opening import open_destination
-from rivet.errors import ConfigError, IntegrityError, Problem, RivetError
+from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
 from rivet.plan.resolve import near_miss
@@ -31,7 +31,8 @@ def run(
 ) -> RunOutcome:
     """Export what a config names, one export after the other.
 
-    A failed export is an outcome, not an exception; an interruption and a bug are raised.
+    A failed export is an outcome, not an exception. So are an interruption and a bug, which end the run:
+    they are the outcome's `cause`.
 
     Args:
         exports: Names to run; empty: all.
@@ -42,13 +43,14 @@ def run(
     """
     from rivet.exporting import Context, run_export  # pyarrow is imported by then, not by `rivet --help`
 
-    chosen = _chosen(settings, exports)
+    chosen = chosen_exports(settings, exports)
     run_id = run_id or new_run_id()
     started_at = clock()
     source = open_source(settings.source)
     context = Context(source, settings.source.consistency, run_id, clock, listener)
     outcomes: list[ExportOutcome] = []
     stopped = False
+    cause: BaseException | None = None
     for export in chosen:
         if stopped:
             outcomes.append(ExportOutcome(export.name, "skipped", 0, str(export.destination.root)))
@@ -63,9 +65,12 @@ def run(
             listener(
                 Event("failed", export.name, str(error), {"exit_code": error.exit_code, "hint": error.hint})
             )
+        except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - told with what ended before
+            cause = error
+            outcome = _struck(export, error)
         outcomes.append(replace(outcome, duration_seconds=round(time.monotonic() - begun, 3)))
-        stopped = outcome.exit_code != 0 and settings.on_error == "stop"
-    return RunOutcome(run_id, started_at, clock(), tuple(outcomes))
+        stopped = cause is not None or (outcome.exit_code != 0 and settings.on_error == "stop")
+    return RunOutcome(run_id, started_at, clock(), tuple(outcomes), cause)
 
 
 def plan(settings: Settings, *, exports: Sequence[str] = (), listener: Listener) -> tuple[PlanOutcome, ...]:
@@ -99,7 +104,7 @@ def _look(
 ) -> tuple[PlanOutcome, ...]:
     source = open_source(settings.source)
     outcomes = []
-    for export in _chosen(settings, exports):
+    for export in chosen_exports(settings, exports):
         listener(Event("started", export.name, f"{export.name}: looking at {source.label}"))
         try:
             outcomes.append(look(source, export))
@@ -109,7 +114,12 @@ def _look(
     return tuple(outcomes)
 
 
-def _chosen(settings: Settings, names: Sequence[str]) -> list[ExportSettings]:
+def chosen_exports(settings: Settings, names: Sequence[str]) -> list[ExportSettings]:
+    """Give the exports of these names, in the config's order; no names: all.
+
+    Raises:
+        ConfigError: A name is not in the config.
+    """
     known = [e.name for e in settings.exports]
     problems = []
     for name in names:
@@ -150,6 +160,13 @@ def _failed(export: ExportSettings, error: RivetError) -> ExportOutcome:
         error=str(error),
         hint=error.hint,
     )
+
+
+def _struck(export: ExportSettings, cause: BaseException) -> ExportOutcome:
+    """Fail an export that was interrupted or met a bug; a bug's words may hold a secret, so none is taken."""
+    if isinstance(cause, KeyboardInterrupt):
+        return _failed(export, Interrupted("interrupted"))
+    return _failed(export, RivetError("internal error"))
 
 
 def _checked(source: Source, export: ExportSettings, described: Described) -> PlanOutcome:

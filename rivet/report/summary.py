@@ -48,7 +48,7 @@ def run_error_lines(outcome: RunOutcome) -> list[str]:
 def _export_lines(export: ExportOutcome) -> list[str]:
     name = one_line(export.name)
     if export.status == "skipped":
-        return [f"{name}: skipped, since an export before it failed"]
+        return [f"{name}: skipped, since the run stopped before it"]
     if export.rows is None:
         return [f"{name}: failed after {duration(export.duration_seconds)}"]
     nulls = f" ({export.null_rows:,} with NULL)" if export.null_rows else ""

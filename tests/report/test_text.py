@@ -40,7 +40,7 @@ def test_failed_and_skipped_exports_are_told_apart() -> None:
 
     assert run_lines(outcome) == [
         "orders: failed after 0.5 s",
-        "users: skipped, since an export before it failed",
+        "users: skipped, since the run stopped before it",
     ]
     assert run_error_lines(outcome) == [
         "Error: orders: connection to 'db:5432' was reset",
