@@ -1,0 +1,69 @@
+# Everything a person or CI does here. Only Python 3.11 or later and make are needed; the rest is set up on demand.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-input
+# More words for pytest or the bench, such as ARGS="-k windows".
+ARGS ?=
+
+.PHONY: help install demo test check format bench servers clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@echo
+	@echo '  PYTHON=python3.12 chooses the Python, ARGS="-k windows" goes on to pytest or the bench.'
+
+install: $(VENV)/.installed ## Install the command into .venv
+	@echo 'Ready: $(BIN)/rivet --help'
+
+demo: $(VENV)/.demo ## Export 240,000 rows from SQLite by day, validate them and read them with DuckDB
+	@$(BIN)/python demo/demo.py
+
+test: check servers ## Run the checks and every test, on real PostgreSQL and MariaDB servers
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.ready ## Run ruff, mypy and the import law
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo 'error: not formatted: make format' >&2; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.ready ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.ready servers ## Measure Rivet beside DuckDB and the bare query, on this machine
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+servers: $(VENV)/.ready
+	@.ci/servers $(BIN)/python
+
+clean: ## Remove .venv, .demo and every cache
+	rm -rf $(VENV) .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# A stamp for each degree of set-up: a second call does nothing, a change of pyproject.toml installs again.
+
+$(VENV)/.made:
+	@.ci/venv '$(PYTHON)' $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made pyproject.toml
+	@echo 'Installing Rivet into $(VENV) …'
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	@echo 'Installing Rivet and DuckDB into $(VENV) …'
+	@$(PIP) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.made pyproject.toml
+	@echo 'Installing Rivet and the tools of its tests into $(VENV) …'
+	@$(PIP) --editable '.[test,dev]'
+	@touch $@

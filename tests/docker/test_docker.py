@@ -1,0 +1,75 @@
+"""The files for people who have Docker agree with the project; no Docker is needed to see it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DOCKER = Path(__file__).parents[2] / "docker"
+HOME = DOCKER.parent
+PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def instructions() -> list[tuple[str, str]]:
+    """List the Dockerfile's instructions, each with the rest of its line."""
+    lines = (DOCKER / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    words = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    return [(word, rest) for word, rest in words]
+
+
+def services() -> dict[str, dict[str, Any]]:
+    """Give the services of the compose file."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]
+    return found
+
+
+def test_the_image_is_built_from_what_there_is() -> None:
+    """What the Dockerfile copies exists, and what the package names is copied."""
+    copied: set[str] = set()
+    for word, rest in instructions():
+        if word == "COPY" and not rest.startswith("--from"):
+            copied.update(rest.split()[:-1])
+    assert all((HOME / name).exists() for name in copied)
+    assert {"pyproject.toml", "rivet", PROJECT["readme"], *PROJECT["license-files"]} <= copied
+
+
+def test_the_image_runs_the_command_as_nobody_special() -> None:
+    """The user is not root, the entry point is the project's command, Python is new enough."""
+    last = dict(instructions())
+    assert last["USER"] not in ("root", "0")
+    assert json.loads(last["ENTRYPOINT"]) == list(PROJECT["scripts"])
+    oldest = tuple(map(int, PROJECT["requires-python"].removeprefix(">=").split(".")))
+    for word, rest in instructions():
+        if word == "FROM":
+            match = re.fullmatch(r"python:(\d+)\.(\d+)-slim( AS \w+)?", rest)
+            assert match is not None
+            assert (int(match[1]), int(match[2])) >= oldest
+
+
+def test_the_servers_listen_on_this_machine_only() -> None:
+    """Servers whose passwords are written in a file are not reachable from outside."""
+    ports = [port for service in services().values() for port in service.get("ports", [])]
+    assert len(ports) == len({port.split(":")[1] for port in ports})
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_every_kind_of_source_and_destination_is_there() -> None:
+    """The compose file has each server that Rivet speaks to, at a version that does not move by itself."""
+    assert {"postgres", "mysql", "mariadb", "s3", "gcs", "rivet"} == set(services())
+    images = [service["image"] for service in services().values() if "image" in service]
+    assert all(re.search(r":\d", image) for image in images)
+
+
+def test_the_files_that_services_mount_exist() -> None:
+    """Nothing that a service mounts or builds from is missing, and the S3 accounts are JSON."""
+    for service in services().values():
+        for volume in service.get("volumes", []):
+            assert (DOCKER / volume.split(":")[0]).exists()
+    build = services()["rivet"]["build"]
+    assert (DOCKER / build["context"] / build["dockerfile"]).samefile(DOCKER / "Dockerfile")
+    assert json.loads((DOCKER / "s3.json").read_text())["identities"]
