@@ -29,7 +29,7 @@ class Splitter:
         self._item: Literal["i", "q"] = "i" if axis.kind is Kind.DATE else "q"
         self._last: int | None = None
         self._last_was_null = False
-        self._nulls_ended = False
+        self._nulls_seen = False
 
     def split(self, batch: pa.RecordBatch) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
         """Yield each run of rows with its window; None is the NULL partition.
@@ -53,17 +53,17 @@ class Splitter:
         yield self._null_run(trailing)
 
     def _null_run(self, rows: pa.RecordBatch) -> tuple[None, pa.RecordBatch]:
-        if rows.column(self._column).null_count != len(rows) or self._nulls_ended:
+        again = self._nulls_seen and not self._last_was_null
+        if again or rows.column(self._column).null_count != len(rows):
             raise self._out_of_order("NULL rows stand in more than one place")
-        self._last_was_null = True
+        self._last_was_null = self._nulls_seen = True
         return None, rows
 
     def _split_values(
         self, batch: pa.RecordBatch, values: pa.Array
     ) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
-        if values.null_count:
+        if values.null_count or (self._last_was_null and self._last is not None):
             raise self._out_of_order("NULL rows stand between others")
-        self._nulls_ended = self._nulls_ended or self._last_was_null
         self._last_was_null = False
         numbers = memoryview(values.buffers()[1]).cast(self._item)[
             values.offset : values.offset + len(values)

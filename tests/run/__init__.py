@@ -1,0 +1,1 @@
+"""Whole runs: from a real database to a tree, read back with another reader."""

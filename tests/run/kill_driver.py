@@ -1,0 +1,62 @@
+"""Runs a config again and again in child processes, each killed at a later change of the destination.
+
+Reads the number of the change from standard input, a line each, and answers `killed` or the exit code of a
+run that made fewer changes. Forking from one process that has everything imported makes each run cheap.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import adbc_driver_sqlite.dbapi  # noqa: F401 - imported once, before the forks
+import pyarrow.parquet  # noqa: F401
+
+import rivet.exporting  # noqa: F401
+from rivet.cli.main import main
+from rivet.destination.local import LocalDestination, LocalStaged
+
+CHANGES = [
+    (LocalDestination, "put"),
+    (LocalDestination, "delete"),
+    (LocalDestination, "settle"),
+    (LocalDestination, "sweep"),
+    (LocalDestination, "remove_root_if_empty"),
+    (LocalStaged, "finish"),
+    (LocalStaged, "publish"),
+]
+
+
+def _killing(method: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(*args, **kwargs)
+
+    return wrapped
+
+
+def _run_killed_at(change: int, arguments: list[str]) -> str:
+    child = os.fork()
+    if child == 0:
+        left = [change]
+        for owner, name in CHANGES:
+            setattr(owner, name, _killing(getattr(owner, name), left))
+        code = 1
+        try:
+            code = main(arguments) or 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return "killed" if os.WIFSIGNALED(status) else str(os.WEXITSTATUS(status))
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(_run_killed_at(int(line), sys.argv[1:]), flush=True)
