@@ -2,8 +2,9 @@
 
 The contract, in words:
 
-- Names are relative to the root, use `/`, and never escape it. A name may hold any character but `/` as
-  a separator and the zero character; it is never decoded, expanded or normalised.
+- Names are relative to the root, use `/`, and never escape it: one that would is a bug, a `ValueError`. A
+  name may hold any character but `/` as a separator and the zero character; it is never decoded, expanded
+  or normalised, and names are ordered as Python orders strings.
 - Nothing is created at the root before the first `stage` or `put`.
 - Staged bytes are durable after `finish` and lie under no name that a reader takes for data (none that
   ends in `.parquet`, none outside the staging directory); `list` never shows them.
@@ -87,7 +88,7 @@ class Destination(Protocol):
         """Make all changes of names in these directories durable (`""` is the root)."""
 
     def sweep(self, run_ids: Iterable[str]) -> None:
-        """Remove whatever these runs left staged, and nothing else."""
+        """Remove whatever these runs left staged, and what puts that were cut off left; nothing else."""
 
     def remove_root_if_empty(self) -> None:
-        """Remove the root, and the parents that this object itself made for it, where nothing is in them."""
+        """Remove the root and its parents, as far as this object made them and nothing is in them."""
