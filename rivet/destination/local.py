@@ -1,0 +1,265 @@
+"""A directory tree as a destination: staged under the root, renamed into place, synced when settled."""
+
+from __future__ import annotations
+
+import errno
+import io
+import itertools
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from rivet.destination.local_directories import LocalDirectories
+from rivet.destination.local_listing import walk
+from rivet.destination.names import STAGING_DIRECTORY, check_directory, check_name, check_run_id, split_prefix
+from rivet.destination.protocol import Listed
+from rivet.destination.system_errors import translated
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+# A Parquet writer hands over pages and many headers of some bytes; larger chunks pass uncopied.
+_BUFFER_BYTES = 256 * 1024
+_COPY_BYTES = 1024 * 1024
+_PUT = "put-"
+# To a store a directory is no object, and neither is what would lie below a file.
+_NO_SUCH_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+class LocalDestination:
+    """A root directory and all files below it.
+
+    Directories and files get the modes that the umask gives. A directory that is a symbolic link is written
+    and listed through the link, since readers do the same; a file that is one is replaced by a file.
+
+    Args:
+        root: Relative paths are taken from the working directory of this moment.
+    """
+
+    kind = "local"
+
+    def __init__(self, root: Path) -> None:
+        self._root = os.fspath(root.absolute())
+        self._base = self._root.rstrip("/") + "/"
+        self._staging = self._base + STAGING_DIRECTORY
+        self._directories = LocalDirectories(self._root, self._staging)
+        self._token = secrets.token_hex(8)
+        self._numbers = itertools.count()
+
+    @property
+    def uri(self) -> str:
+        """Give the root as a path that ends in `/`."""
+        return self._base
+
+    def read(self, name: str) -> bytes:
+        """Give all bytes of a file."""
+        with self._reader(name) as file:
+            return file.readall()
+
+    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """Open a file for reading at any offset."""
+        return io.BufferedReader(self._reader(name))
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """List the regular files as readers see them, also through links, in the order of names."""
+        directory, beginning = split_prefix(prefix)
+        return walk(self._base, directory, beginning, hidden=STAGING_DIRECTORY)
+
+    def stage(self, name: str, run_id: str) -> LocalStaged:
+        """Begin a file in the run's own directory below the staging directory."""
+        target = self._path(name)
+        staged = f"{self._staging}/{check_run_id(run_id)}/{self._unique()}"
+        with translated("stage", target):
+            file = self._create(staged)
+        return LocalStaged(file, staged, target, self._place)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write and sync a temporary in the staging directory, and rename it."""
+        target = self._path(name)
+        temporary = f"{self._staging}/{_PUT}{self._unique()}"
+        with translated("write", target):
+            try:
+                with self._create(temporary) as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                self._place(temporary, target)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+            finally:
+                # Nothing else may be staged, and nobody sweeps after the last put of a run.
+                with suppress(OSError):
+                    os.rmdir(self._staging)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove files, then the directories that this left empty."""
+        directories: set[str] = set()
+        for name in names:
+            path = self._path(name)
+            with translated("delete", path), suppress(*_NO_SUCH_FILE):
+                os.unlink(path)
+            directories.add(os.path.dirname(path))
+        for directory in sorted(directories, reverse=True):
+            with translated("remove", directory):
+                self._directories.prune(directory)
+
+    def settle(self, directories: Iterable[str]) -> None:
+        """Sync directories, and those above them in which this object made or removed one."""
+        paths = [self._base + d if check_directory(d) else self._root for d in directories]
+        with translated("sync", self._root):
+            self._directories.settle(paths)
+
+    def sweep(self, run_ids: Iterable[str]) -> None:
+        """Remove the staging directories of runs, and the temporaries that killed puts left behind.
+
+        A put's temporary bears no run id, and only the run that holds the root sweeps it.
+        """
+        wanted = {check_run_id(run_id) for run_id in run_ids}
+        with translated("sweep", self._staging):
+            for entry in _entries(self._staging):
+                # A link in place of a run's directory is not followed: what it leads to was not staged.
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name in wanted:
+                        _remove_files(entry.path)
+                elif entry.name.startswith(_PUT) and self._token not in entry.name:
+                    _unlink(entry.path)
+            with suppress(OSError):
+                os.rmdir(self._staging)
+
+    def remove_root_if_empty(self) -> None:
+        """Remove the root and its parents, as long as they are empty and this object made them."""
+        self._directories.remove_root()
+
+    def _path(self, name: str) -> str:
+        return self._base + check_name(name)
+
+    def _unique(self) -> str:
+        return f"{self._token}-{next(self._numbers)}"
+
+    def _reader(self, name: str) -> _Reader:
+        path = self._path(name)
+        with translated("read", path):
+            try:
+                return _Reader(path)
+            except _NO_SUCH_FILE as exc:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from exc
+
+    def _create(self, path: str) -> io.BufferedWriter:
+        return self._directories.within(path, lambda: io.BufferedWriter(io.FileIO(path, "xb"), _BUFFER_BYTES))
+
+    def _place(self, source: str, target: str) -> None:
+        """Move a synced file onto its name; the directory of that name may lie on another file system."""
+
+        def move() -> None:
+            try:
+                os.replace(source, target)
+            except OSError as exc:
+                if exc.errno != errno.EXDEV:
+                    raise
+                self._copy(source, target)
+                _unlink(source)
+
+        self._directories.within(target, move)
+
+    def _copy(self, source: str, target: str) -> None:
+        temporary = f"{os.path.dirname(target)}/.rivet-{self._unique()}"
+        try:
+            with open(source, "rb") as reading, open(temporary, "xb") as writing:
+                shutil.copyfileobj(reading, writing, _COPY_BYTES)
+                writing.flush()
+                os.fsync(writing.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+class LocalStaged:
+    """A file in the staging directory, on its way to its name."""
+
+    def __init__(
+        self, file: io.BufferedWriter, staged: str, target: str, place: Callable[[str, str], None]
+    ) -> None:
+        self._file = file
+        self._staged = staged
+        self._target = target
+        self._place = place
+        self._size_bytes = 0
+        self._finished = False
+        self._gone = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Give the bytes written so far."""
+        return self._size_bytes
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Append bytes and return their number."""
+        with translated("write", self._target):
+            written = self._file.write(data)
+        self._size_bytes += written
+        return written
+
+    def finish(self) -> None:
+        """Sync and close the file."""
+        with translated("write", self._target), self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._finished = True
+
+    def publish(self) -> None:
+        """Rename the file onto its name."""
+        if not self._finished or self._gone:
+            raise ValueError(f"{self._target!r} is published before it is finished, or once too often")
+        with translated("publish", self._target):
+            self._place(self._staged, self._target)
+        self._gone = True
+
+    def discard(self) -> None:
+        """Drop the file, unless it is published; what cannot be removed is left for a sweep."""
+        if not self._gone:
+            self._gone = True
+            with suppress(OSError):
+                self._file.close()
+            with suppress(OSError):
+                os.unlink(self._staged)
+
+
+class _Reader(io.FileIO):
+    """A file whose read errors are Rivet's."""
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        with translated("read", str(self.name)):
+            return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        with translated("read", str(self.name)):
+            return super().readall()
+
+
+def _entries(directory: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+
+
+def _remove_files(directory: str) -> None:
+    for entry in _entries(directory):
+        if not entry.is_dir(follow_symlinks=False):
+            _unlink(entry.path)
+    with suppress(OSError):
+        os.rmdir(directory)
+
+
+def _unlink(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
