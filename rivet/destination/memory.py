@@ -1,0 +1,182 @@
+"""A destination in memory, held to the same contract, that records what is done and can be made to fail."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
+from rivet.destination.protocol import Listed
+from rivet.errors import ObjectNotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that is done.
+
+    Attributes:
+        kind: The method of the protocol, such as `put` or, of what is staged, `publish`.
+        name: The object, directory, run id or prefix; empty where there is none.
+        number: How many of this kind there were, this one included.
+    """
+
+    kind: str
+    name: str
+    number: int
+
+
+Hook = Callable[[Operation], None]
+
+
+def fail_before(kind: str, number: int, error: BaseException) -> Hook:
+    """Make a hook that raises before the operation of this kind and number, counted from 1."""
+
+    def hook(operation: Operation) -> None:
+        if (operation.kind, operation.number) == (kind, number):
+            raise error
+
+    return hook
+
+
+class MemoryDestination:
+    """Objects in a dictionary.
+
+    Args:
+        before: Called before each operation; where it raises, the operation is neither done nor recorded.
+
+    Attributes:
+        objects: What is visible, by name.
+        staged: What is written and not visible, by run id and a number.
+        operations: What was done, in order.
+    """
+
+    kind = "memory"
+    uri = "memory:/"
+
+    def __init__(self, before: Hook | None = None) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.staged: dict[tuple[str, int], MemoryStaged] = {}
+        self.operations: list[Operation] = []
+        self._before = before
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def read(self, name: str) -> bytes:
+        """Give all bytes of an object."""
+        self.record("read", check_name(name))
+        return self._object(name)
+
+    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """Open an object for reading at any offset."""
+        self.record("open", check_name(name))
+        return io.BytesIO(self._object(name))
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """List objects in the order of names, as they are at this moment."""
+        split_prefix(prefix)
+        self.record("list", prefix)
+        return iter([Listed(n, len(d)) for n, d in sorted(self.objects.items()) if n.startswith(prefix)])
+
+    def stage(self, name: str, run_id: str) -> MemoryStaged:
+        """Begin an object."""
+        check_run_id(run_id)
+        key = (run_id, self.record("stage", check_name(name)))
+        self.staged[key] = MemoryStaged(self, key, name)
+        return self.staged[key]
+
+    def put(self, name: str, data: bytes) -> None:
+        """Replace an object."""
+        self.record("put", check_name(name))
+        self.objects[name] = bytes(data)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove objects, each an operation of its own."""
+        for name in names:
+            self.record("delete", check_name(name))
+            self.objects.pop(name, None)
+
+    def settle(self, directories: Iterable[str]) -> None:
+        """Record the directories, each as an operation of its own."""
+        for directory in directories:
+            self.record("settle", check_directory(directory))
+
+    def sweep(self, run_ids: Iterable[str]) -> None:
+        """Remove what runs left staged, each run an operation of its own."""
+        for run_id in run_ids:
+            self.record("sweep", check_run_id(run_id))
+            for key in [key for key in self.staged if key[0] == run_id]:
+                del self.staged[key]
+
+    def remove_root_if_empty(self) -> None:
+        """Do nothing: there is no root to make or remove."""
+        self.record("remove_root_if_empty", "")
+
+    def record(self, kind: str, name: str) -> int:
+        """Record an operation that is about to be done, and give its number."""
+        with self._lock:
+            self._counts[kind] += 1
+            operation = Operation(kind, name, self._counts[kind])
+        if self._before is not None:
+            self._before(operation)
+        self.operations.append(operation)
+        return operation.number
+
+    def _object(self, name: str) -> bytes:
+        try:
+            return self.objects[name]
+        except KeyError:
+            raise ObjectNotFound(f"cannot read {self.uri + name!r}: no such object") from None
+
+
+class MemoryStaged:
+    """Bytes on their way to a name."""
+
+    def __init__(self, destination: MemoryDestination, key: tuple[str, int], name: str) -> None:
+        self._destination = destination
+        self._key = key
+        self._name = name
+        self._data = io.BytesIO()
+        self._size_bytes = 0
+        self._finished: bytes | None = None
+        self._gone = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Give the bytes written so far."""
+        return self._size_bytes
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Append bytes and return their number."""
+        self._destination.record("write", self._name)
+        written = self._data.write(data)
+        self._size_bytes += written
+        return written
+
+    def finish(self) -> None:
+        """End the writing."""
+        self._destination.record("finish", self._name)
+        self._finished = self._data.getvalue()
+        self._data.close()
+
+    def publish(self) -> None:
+        """Move the bytes to the name."""
+        if self._finished is None or self._gone:
+            raise ValueError(f"{self._name!r} is published before it is finished, or once too often")
+        self._destination.record("publish", self._name)
+        if self._destination.staged.pop(self._key, None) is None:
+            raise ObjectNotFound(f"cannot publish {self._name!r}: what was staged is gone")
+        self._destination.objects[self._name] = self._finished
+        self._gone = True
+
+    def discard(self) -> None:
+        """Drop the bytes, unless they are published."""
+        if not self._gone:
+            self._destination.record("discard", self._name)
+            self._destination.staged.pop(self._key, None)
+            self._data.close()
+            self._gone = True
