@@ -40,7 +40,8 @@ class SourceSettings:
 
     Attributes:
         type: The engine.
-        host: Host name, address, or a directory that holds a Unix socket; None: the engine's default.
+        host: Host name or address; or an absolute path, for PostgreSQL the directory of a Unix socket, for
+            MySQL the socket itself; None: the engine's default.
         password: Already resolved and decoded; `repr` does not show it.
         path: The file of a SQLite database, absolute.
         tls: None: not stated; the driver's own habit, which may be clear text.
