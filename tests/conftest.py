@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.servers.database import Database
 from tests.servers.mariadb import MysqlServer, run_mariadb
 from tests.servers.mysql import run_mysql
 from tests.servers.postgres import PostgresServer, run_postgres
 from tests.servers.sqlite import SqliteDatabase
+
+# A loaded machine is no failure, and CI tries the same examples each time.
+settings.register_profile("rivet", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("rivet")
+
+# What the person who runs the tests has set for his own databases is not meant for ours.
+for _name in list(os.environ):
+    if _name.startswith(("PG", "MYSQL_")):
+        del os.environ[_name]
 
 
 @pytest.fixture(scope="session")
