@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivet.config.settings import ExportSettings
-from rivet.errors import PlanError, SourceError
+from rivet.errors import IntegrityError, PlanError, SourceError
 from rivet.plan.advice import key_advice, reader_advice, source_advice
 from rivet.plan.calendar import Granularity
 from rivet.plan.layout import Layout, Partitioning
@@ -115,6 +115,7 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
 
     Raises:
         PlanError: Rows fit no calendar, there are too many partitions, or the sort is too large.
+        IntegrityError: The query gives other rows each time it runs.
     """
     column, axis = described.column, described.axis
     probe = session.probe(described.relation, column)
@@ -174,7 +175,7 @@ class _Preparation:
             counts = tuple(self._session.count_windows(relation, self._column, self._axis))
             counted = sum(c.rows for c in counts) + self._probe.null_rows
             if self._described.is_steady and counted != self._probe.rows:
-                raise SourceError(
+                raise IntegrityError(
                     f"the query gave {self._probe.rows} rows at first and {counted} when counted by window",
                     hint="a query that gives other rows each time it runs (LIMIT without a total order, "
                     "random(), now()) cannot be exported by partition",
