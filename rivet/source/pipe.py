@@ -52,6 +52,11 @@ class ReaderThread:
     ) -> None:
         self.close()
 
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether the thread can still run anything."""
+        return self._thread.is_alive()
+
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end and give its result; an interrupt here cancels it."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -69,7 +74,7 @@ class ReaderThread:
 
     def close(self) -> None:
         """End the thread; tasks that are still under way are cancelled. May be called again."""
-        if self._thread.is_alive():
+        if self.is_alive:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_GRACE_SECONDS)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
-from typing import Any
 
 from rivet.config.settings import Tls
 from rivet.errors import SourceDenied
@@ -23,21 +22,8 @@ _SYSTEM_BUNDLES = (
 )
 
 
-class _NamedContext(ssl.SSLContext):
-    """A context that asks for one name, whatever address the driver was given to connect to."""
-
-    server_name: str
-
-    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
-        return super().wrap_bio(*args, **(options | {"server_hostname": self.server_name}))
-
-
-def ssl_context(tls: Tls, server_name: str | None = None) -> ssl.SSLContext | None:
+def ssl_context(tls: Tls) -> ssl.SSLContext | None:
     """Make the context of a connection, or None for `disable`.
-
-    Args:
-        tls: The setting.
-        server_name: The name to ask for and to check, where the driver is given an address instead of it.
 
     Raises:
         SourceDenied: The setting cannot be met: its file of certificates is missing or holds none.
@@ -45,12 +31,7 @@ def ssl_context(tls: Tls, server_name: str | None = None) -> ssl.SSLContext | No
     if tls.mode == "disable":
         return None
     _check(tls)
-    context: ssl.SSLContext
-    if server_name is None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    else:
-        context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.server_name = server_name
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = tls.mode == "verify-full"
     if tls.mode == "require":
         context.verify_mode = ssl.CERT_NONE
@@ -67,18 +48,16 @@ def ssl_context(tls: Tls, server_name: str | None = None) -> ssl.SSLContext | No
     return context
 
 
-def libpq_parameters(tls: Tls | None) -> dict[str, str]:
-    """Give libpq's connection parameters; none for None, which leaves it to libpq and its environment.
+def libpq_parameters(tls: Tls) -> dict[str, str]:
+    """Give libpq's connection parameters.
 
     Raises:
         SourceDenied: The setting cannot be met.
     """
-    if tls is None:
-        return {}
     if tls.mode == "disable":
         return {"sslmode": "disable"}
     _check(tls)
-    parameters = {"sslmode": tls.mode, "gssencmode": "disable"}
+    parameters = {"sslmode": tls.mode}
     if tls.mode == "require":
         # Without a file of its own, libpq would verify when it finds one in the user's home.
         return parameters | {"sslrootcert": "/nonexistent"}

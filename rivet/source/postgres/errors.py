@@ -1,0 +1,101 @@
+"""One table from what the drivers raise to what Rivet raises: what may pass, what is denied, what is wrong.
+
+Of a server's message only the primary line and its own hint are shown; detail, context and the statement
+may hold rows.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+import psycopg
+import sqlalchemy.exc
+
+from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+
+DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    psycopg.Error,
+    sqlalchemy.exc.SQLAlchemyError,
+    OSError,  # refused, reset, timed out, no such host, TLS
+)
+
+_LOGIN = "check user, password and the server's pg_hba.conf"
+_TIMEOUT = (
+    "the server cancelled it; see statement_timeout_seconds under `source`, and the server's own limits"
+)
+_GRANT = "grant the user USAGE on the schema and SELECT on what the export reads"
+_TLS = "check `tls` under `source` against what the server offers"
+
+# By SQLSTATE, or its class of two signs where the whole is not named (PostgreSQL manual, appendix A).
+_BY_SQLSTATE: dict[str, tuple[type[SourceError], str | None]] = {
+    "08": (SourceUnavailable, None),
+    "25006": (SourceError, "Rivet reads in a read-only transaction; take what writes out of the query"),
+    "25P03": (SourceUnavailable, _TIMEOUT),
+    "25P04": (SourceUnavailable, _TIMEOUT),
+    "28": (SourceDenied, _LOGIN),
+    "3D000": (SourceDenied, "check the name of the database"),
+    "40": (SourceUnavailable, None),
+    "42501": (SourceDenied, _GRANT),
+    "53": (SourceUnavailable, None),
+    "55P03": (SourceUnavailable, None),
+    "57": (SourceUnavailable, None),
+    "57014": (SourceUnavailable, _TIMEOUT),
+    "58": (SourceUnavailable, None),
+    "72000": (SourceUnavailable, None),
+    "HV00N": (SourceUnavailable, None),
+}
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Raise what a driver raises as a `SourceError`; doing says what was under way, such as `connecting`."""
+    try:
+        yield
+    except DRIVER_ERRORS as exc:
+        raise translate(exc, doing) from exc
+
+
+def translate(error: BaseException, doing: str) -> SourceError:
+    """Make the `SourceError` of what a driver raised.
+
+    >>> translate(ConnectionResetError("reset by peer"), "reading")
+    SourceUnavailable('reading: reset by peer')
+    """
+    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig is not None:
+        error = error.orig
+    kind, hint = _classify(error)
+    message, server_hint = _words(error)
+    return kind(f"{doing}: {message}", hint=hint or server_hint)
+
+
+def _classify(error: BaseException) -> tuple[type[SourceError], str | None]:
+    sqlstate = getattr(error, "sqlstate", None)
+    if sqlstate:
+        return _BY_SQLSTATE.get(sqlstate) or _BY_SQLSTATE.get(sqlstate[:2]) or (SourceError, None)
+    if isinstance(error, ssl.SSLError):
+        return SourceDenied, _TLS
+    text = str(error)
+    if isinstance(error, (OSError, psycopg.OperationalError)):
+        # Neither asyncpg nor libpq has a class or a code for these; both say them in English.
+        if any(word in text for word in ("SSL", "certificate")):
+            return SourceDenied, _TLS
+        return SourceUnavailable, None
+    if isinstance(error, asyncpg.InterfaceError):
+        return (SourceDenied, _LOGIN) if "authentication" in text.lower() else (SourceUnavailable, None)
+    return SourceError, None
+
+
+def _words(error: BaseException) -> tuple[str, str | None]:
+    if isinstance(error, psycopg.Error) and error.diag.message_primary:
+        return error.diag.message_primary, error.diag.message_hint
+    if isinstance(error, asyncpg.PostgresError):
+        return str(error.args[0] if error.args else "no reason given"), getattr(error, "hint", None)
+    if isinstance(error, TimeoutError):
+        return "timed out", None
+    return str(error).split("\n", 1)[0] or type(error).__name__, None

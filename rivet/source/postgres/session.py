@@ -1,0 +1,123 @@
+"""One snapshot of a PostgreSQL database: described and probed on one connection, read on another."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy
+
+from rivet.plan.calendar import MICROSECONDS_PER_DAY, days_from_civil
+from rivet.plan.scans import Scan, WindowCount
+from rivet.plan.schema import Column, Kind
+from rivet.plan.windows import Axis
+from rivet.source.postgres import describing
+from rivet.source.postgres.bulk import BulkReader, PostgresBatches
+from rivet.source.postgres.connecting import Login, run_text
+from rivet.source.postgres.errors import translated
+from rivet.source.postgres.statements import count_statement, probe_statement, read_statement
+from rivet.source.protocol import Batches, Probe, Relation, Request
+
+_GATHERS = ("Gather", "Gather Merge")
+
+
+class PostgresSession:
+    """See the protocol of sessions."""
+
+    engine = "postgres"
+
+    def __init__(self, login: Login, connection: sqlalchemy.Connection, reader: BulkReader) -> None:
+        self._login = login
+        self._connection = connection
+        self._idle: list[BulkReader] = [reader]
+
+    def close(self) -> None:
+        """Close what reads bulk rows."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def describe(self, request: Request) -> Relation:
+        """Describe a table or query without running it."""
+        return describing.describe(self._connection, request)
+
+    def probe(self, relation: Relation, column: Column | None) -> Probe:
+        """Find minimum, maximum and the counts of rows in one statement."""
+        statement = probe_statement(relation.from_item, column)
+        row = self._rows(statement, f"cannot probe {_name(relation)}")[0]
+        if column is None:
+            return Probe(rows=row[0])
+        rows, not_null, fitting, minimum, maximum = row
+        return Probe(
+            rows=rows,
+            null_rows=rows - not_null,
+            unrepresentable_rows=not_null - fitting,
+            minimum=None if minimum is None else _on_axis(minimum, column.type.kind),
+            maximum=None if maximum is None else _on_axis(maximum, column.type.kind),
+        )
+
+    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
+        """Count the rows of each window that holds any; the server counts days, in one statement."""
+        statement = count_statement(relation.from_item, column)
+        counts: list[WindowCount] = []
+        for day, rows in self._rows(statement, f"cannot count {_name(relation)}"):
+            value = _on_axis(day, column.type.kind)
+            if counts and value < counts[-1].end:
+                last = counts.pop()
+                counts.append(WindowCount(last.start, last.end, last.label, last.rows + rows))
+            else:
+                window = axis.window_of(value)
+                counts.append(WindowCount(window.start, window.end, window.label, rows))
+        return counts
+
+    def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
+        """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
+        statement = read_statement(relation.from_item, relation.columns, column, scan, relation.primary_key)
+        with translated(f"cannot plan {_name(relation)}"):
+            plan = describing.explain(self._connection, statement)
+        return _largest_sort(plan, 1)
+
+    def read(
+        self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
+    ) -> Batches:
+        """Read a scan; see the protocol."""
+        statement = read_statement(relation.from_item, columns, column, scan, relation.primary_key)
+        return PostgresBatches(self._take_reader, self._idle.append, statement, columns)
+
+    def _take_reader(self) -> BulkReader:
+        if self._idle:
+            return self._idle.pop()
+        snapshot = self._rows("SELECT pg_export_snapshot()", "cannot export the snapshot")[0][0]
+        return BulkReader(self._login, snapshot)
+
+    def _rows(self, statement: str, doing: str) -> Sequence[Any]:
+        with translated(doing):
+            return run_text(self._connection, statement).all()
+
+
+def _name(relation: Relation) -> str:
+    return f"table {relation.table!r}" if relation.table else "the query"
+
+
+def _on_axis(value: dt.date, kind: Kind) -> int:
+    """Count days or microseconds since 1970 of what the driver made of a date, a timestamp or an instant.
+
+    >>> _on_axis(dt.datetime(1970, 1, 2, 0, 0, 0, 1), Kind.TIMESTAMP)
+    86400000001
+    """
+    days = days_from_civil(value.year, value.month, value.day)
+    if kind is Kind.DATE:
+        return days
+    microseconds = days * MICROSECONDS_PER_DAY
+    if isinstance(value, dt.datetime):
+        midnight = dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
+        microseconds += midnight // dt.timedelta(microseconds=1) + value.microsecond
+    return microseconds
+
+
+def _largest_sort(plan: dict[str, Any], processes: int) -> int:
+    """Below a gathering node the planner counts the rows of one process; all of them sort."""
+    if plan["Node Type"] in _GATHERS:
+        processes = plan["Workers Planned"] + 1
+    own = plan["Plan Rows"] * plan["Plan Width"] * processes if plan["Node Type"] == "Sort" else 0
+    return max([own, *(_largest_sort(child, processes) for child in plan.get("Plans", ()))])

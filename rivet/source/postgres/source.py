@@ -1,0 +1,35 @@
+"""A configured PostgreSQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from rivet.config.settings import SourceSettings
+from rivet.source.postgres.bulk import BulkReader
+from rivet.source.postgres.connecting import control_connection, login_of
+from rivet.source.postgres.session import PostgresSession
+
+
+class PostgresSource:
+    """See the protocol of sources."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+
+    @property
+    def label(self) -> str:
+        """Name the database for people, without a secret."""
+        return f"PostgreSQL database {login_of(self._settings)!r}"
+
+    @contextmanager
+    def session(self) -> Iterator[PostgresSession]:
+        """Open both connections in one snapshot, and close them on leaving."""
+        login = login_of(self._settings)
+        with closing(BulkReader(login, None)) as reader:
+            snapshot = reader.export_snapshot()
+            with (
+                control_connection(login, reader.address, snapshot) as connection,
+                closing(PostgresSession(login, connection, reader)) as session,
+            ):
+                yield session
