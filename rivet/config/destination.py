@@ -47,7 +47,7 @@ def destination_settings(
         problems.append(place.problem(_PATH, f"{{found}}: {fault[0]}", fault[1]))
     elif partitioned and not template:
         message = "{found} needs {partition} in the path of the destination, as a whole segment"
-        problems.append(place.problem(("partition_by",), message, _EXAMPLE))
+        problems.append(place.clash(("partition_by",), message, _EXAMPLE))
     elif os.path.realpath(root) == "/":
         problems.append(place.problem(_PATH, "{found}: the root would be /", "write a directory of its own"))
     if problems:
@@ -59,7 +59,7 @@ def destination_settings(
 def overlap_problems(roots: Sequence[tuple[Place, Path]]) -> list[Problem]:
     """List the exports whose root is another's, or lies inside it."""
     return [
-        roots[inner][0].problem(
+        roots[inner][0].clash(
             _PATH,
             f"the root of {{found}} is that of {roots[outer][0].path}, or lies inside it",
             "give each export a directory of its own, none inside another's",

@@ -52,28 +52,29 @@ for _name, _pattern, _first in _RESOLVERS:
         )
 
 
-def parse(text: str) -> tuple[Mapping[str, object], list[Problem]]:
-    """Read one YAML document whose top is a mapping, and list what is wrong with it.
+def parse(text: str) -> tuple[Mapping[str, object] | None, list[Problem]]:
+    """Read one YAML document, and list what is wrong with it; None where it is no mapping.
 
     Top-level keys that begin with `x-` are left out. Where a key stands twice, the last value is given.
 
     >>> parse("{x-day: &d {format: parquet}, defaults: *d, on_error: yes}")
     ({'defaults': {'format': 'parquet'}, 'on_error': 'yes'}, [])
     """
-    problem: Problem
     try:
         root = yaml.compose(text, Loader=_Composer)
         if root is None:
-            return {}, [Problem("$", "the config is empty", "begin with `source:` and `exports:`")]
-        problem = _size_problem(root) or Problem("$", f"the config is {_kind(root)}, expected a mapping")
-        if isinstance(root, MappingNode) and _size_problem(root) is None:
+            return None, [Problem("$", "the config is empty", "begin with `source:` and `exports:`")]
+        if not isinstance(root, MappingNode):
+            return None, [Problem("$", f"the config is {_kind(root)}, expected a mapping")]
+        problem = _size_problem(root)
+        if problem is None:
             reading = _Reading()
             return reading.mapping(root, "$", top=True), reading.problems
     except yaml.YAMLError as error:
         problem = Problem("$", _describe(error), _QUOTE_HINT)
     except RecursionError:
         problem = Problem("$", "the config is nested too deeply")
-    return {}, [problem]
+    return None, [problem]
 
 
 class _Reading:

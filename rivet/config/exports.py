@@ -114,7 +114,7 @@ def meeting_problems(drafts: Sequence[Draft]) -> list[Problem]:
         name = draft.keys.name
         if name is not None and name in first:
             message = f"{{found}} is also the name of {first[name]}"
-            problems.append(draft.place.problem(("name",), message, "write another name"))
+            problems.append(draft.place.clash(("name",), message, "write another name"))
         elif name is not None:
             first[name] = draft.place.path
     roots = [(draft.place, draft.destination.root) for draft in drafts if draft.destination is not None]
@@ -141,10 +141,10 @@ def _query_problems(export: Export, place: Place) -> list[Problem]:
     problems += [place.problem((key,), f"stands beside {stated[0]}", hint) for key in stated[1:]]
     if export.exclude and stated and "table" not in stated:
         message = f"stands beside {stated[0]}, whose columns you choose yourself"
-        problems.append(place.problem(("exclude",), message, "leave the columns out in the query"))
+        problems.append(place.clash(("exclude",), message, "leave the columns out in the query"))
     if export.partition_by in (export.exclude or ()):
         message = "leaves out the column of partition_by"
-        problems.append(place.problem(("exclude",), message, "keep it, or partition by another"))
+        problems.append(place.clash(("exclude",), message, "keep it, or partition by another"))
     return problems
 
 

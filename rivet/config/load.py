@@ -35,7 +35,7 @@ def load_settings(path: Path, environ: Mapping[str, str]) -> Settings:
         raise ConfigError([Problem("$", f"cannot read {str(path)!r}: {reason}", "name a YAML file")])
     written, problems = parse(text)
     settings = None
-    if written:
+    if written is not None:
         settings, more = _settings(written, path.absolute().parent, environ)
         problems += more
     if problems or settings is None:

@@ -91,8 +91,15 @@ class Place:
 
     def problem(self, keys: Keys, message: str, hint: str | None = None) -> Problem:
         """Word a problem of what stands under keys; `{found}` in the message shows it."""
+        return Problem(self.at(*keys), self._filled(message, keys), hint)
+
+    def clash(self, keys: Keys, message: str, hint: str) -> Problem:
+        """Word a problem of what stands under keys beside something else: it is this place's own."""
+        return Problem(Place(self.path, {}).at(*keys), self._filled(message, keys), hint)
+
+    def _filled(self, message: str, keys: Keys) -> str:
         found = "'***'" if keys and keys[-1] in _SECRET_KEYS else shown(self.found(*keys))
-        return Problem(self.at(*keys), message.replace("{found}", found), hint)
+        return message.replace("{found}", found)
 
 
 def without(values: dict[str, object], keys: Keys) -> None:

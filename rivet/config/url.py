@@ -39,14 +39,13 @@ _TLS_HINT = (
 _PARAMETER_HINTS = {
     "connect_timeout": "write `connect_timeout_seconds` under `source`",
     "options": "take it out of the URL; `statement_timeout_seconds` stands under `source`",
+    "application_name": "take it out of the URL",
     "charset": "take it out of the URL: text always comes as UTF-8",
     "password": "write user:password@ before the host",
     "user": "write user:password@ before the host",
     "dbname": "write /database after the host",
 }
-_TLS_PARAMETER = re.compile(
-    r"(?i)ssl.*|tls.*|.*_ssl|useSSL|requireSSL|channel_binding|gssencmode|sslnegotiation"
-)
+_TLS_PARAMETER = re.compile(r"(?i)(?:ssl|tls)[a-z_-]{0,20}|(?:use|require)ssl|channel_binding|gssencmode")
 _ENCODE_HINT = (
     "write it as scheme://user:password@host:port/database, with @ / ? # and % in each part percent-encoded;"
     " or write host, port, user, password_env and database instead"
@@ -142,8 +141,10 @@ def _parameters(engine: Engine, query: str) -> dict[str, str]:
     for part in query.rstrip("&").split("&") if query else []:
         name, _, value = part.partition("=")
         if name not in taken or name in parameters:
-            hint = _TLS_HINT if _TLS_PARAMETER.fullmatch(name) else "take it out of the URL"
-            raise UrlError(f"the URL's parameter {name!r} is refused", _PARAMETER_HINTS.get(name, hint))
+            # Only names that are known are shown: nothing else of a URL may reach a log.
+            known = _PARAMETER_HINTS.get(name) or (_TLS_HINT if _TLS_PARAMETER.fullmatch(name) else None)
+            what = f"parameter {name!r}" if known or name in taken else "a parameter"
+            raise UrlError(f"the URL has {what}, which is refused", known or "take it out of the URL")
         parameters[name] = _decode(value)
     return parameters
 
