@@ -89,11 +89,14 @@ class Publisher:
     def complete(self, finished: ExportFile) -> ExportFile:
         """Write the export file of the finished run, with the partitions that live now, and give it.
 
+        What is left in the staging area, if anything, goes with it.
+
         Args:
             finished: The run's facts with its totals and status; partitions and row count are filled in here.
         """
         export = self._with_entries(finished)
         self._write(export)
+        self._destination.sweep([self._blank.run_id])
         return export
 
     def abandon(self) -> None:

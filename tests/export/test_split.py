@@ -25,7 +25,8 @@ TYPES = {
 def _batches(kind: Kind, values: list[int | None], sizes: list[int]) -> list[pa.RecordBatch]:
     raw = pa.array(values, pa.int32() if kind is Kind.DATE else pa.int64()).cast(TYPES[kind])
     whole = pa.record_batch({"at": raw, "row": pa.array(range(len(values)))})
-    cuts, batches = 0, []
+    cuts = 0
+    batches: list[pa.RecordBatch] = []
     while cuts < len(values):
         size = sizes[len(batches) % len(sizes)]
         batches.append(whole.slice(cuts, size))
@@ -47,9 +48,9 @@ def test_every_row_comes_out_once_in_its_own_window(
     """Runs hold all rows in order, each within its window, whatever the batch sizes and where NULLs stand."""
     axis = Axis(kind, granularity)
     unit = 1 if kind is Kind.DATE else MICROSECONDS_PER_DAY
-    values: list[int | None] = sorted(d * unit for d in days)
+    dated: list[int | None] = [*sorted(d * unit for d in days)]
     gap: list[int | None] = [None] * nulls
-    values = gap + values if place == "first" else values + gap
+    values = gap + dated if place == "first" else dated + gap
     splitter = Splitter(axis, "at")
     runs = [run for batch in _batches(kind, values, sizes) for run in splitter.split(batch)]
     seen: list[tuple[str | None, int]] = []

@@ -1,4 +1,4 @@
-"""A source over rows in memory that can be told to lie, for the faults that no real server will show on demand."""
+"""A source over rows in memory that can be told to lie, for faults that no real server shows on demand."""
 
 from __future__ import annotations
 
@@ -40,14 +40,17 @@ class Fault:
     swap: bool = False
 
 
+NO_FAULT = Fault()
+
+
 class FakeSource:
     """One table of days and row numbers; None stands for NULL, and comes last."""
 
     label = "a fake"
     engine = "postgres"
 
-    def __init__(self, days: Sequence[int | None], fault: Fault = Fault()) -> None:  # noqa: B008 - frozen
-        self._days = sorted((d for d in days if d is not None)) + [d for d in days if d is None]
+    def __init__(self, days: Sequence[int | None], fault: Fault = NO_FAULT) -> None:
+        self._days = sorted(d for d in days if d is not None) + [d for d in days if d is None]
         self._fault = fault
 
     @contextmanager

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import adbc_driver_sqlite.dbapi  # noqa: F401 - imported once, before the forks
-import pyarrow.parquet  # noqa: F401
 
-import rivet.exporting  # noqa: F401
+import rivet.exporting  # noqa: F401 - likewise
 from rivet.cli.main import main
 from rivet.destination.local import LocalDestination, LocalStaged
 
@@ -59,4 +58,5 @@ def _run_killed_at(change: int, arguments: list[str]) -> str:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(_run_killed_at(int(line), sys.argv[1:]), flush=True)
+        sys.stdout.write(_run_killed_at(int(line), sys.argv[1:]) + "\n")
+        sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""A run that is killed at any change of the destination leaves every partition old or new, and the next ends right."""
+"""A run that is killed at any moment leaves every partition old or new, and the next run ends right."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from tests.servers.sqlite import SqliteDatabase
 FIRST_NIGHT = """
 CREATE TABLE events (id INTEGER PRIMARY KEY, created_at DATETIME, note TEXT);
 INSERT INTO events VALUES (1, '2023-01-01 00:00:00', 'a'), (2, '2023-01-01 23:59:59.999999', 'b'),
- (3, '2023-01-02 12:00:00', 'shrinks'), (4, '2023-01-02 13:00:00', 'c'), (5, '2023-01-03 01:00:00', 'empties'),
- (6, '2023-01-04 01:00:00', 'stays'), (7, NULL, 'filled in'), (8, '2023-01-06 01:00:00', 'd');
+ (3, '2023-01-02 12:00:00', 'shrinks'), (4, '2023-01-02 13:00:00', 'c'),
+ (5, '2023-01-03 01:00:00', 'empties'), (6, '2023-01-04 01:00:00', 'stays'),
+ (7, NULL, 'filled in'), (8, '2023-01-06 01:00:00', 'd');
 """
 SECOND_NIGHT = """
 DELETE FROM events WHERE id IN (3, 5);
@@ -77,6 +78,7 @@ def test_killed_at_any_change_the_tree_is_old_or_new_and_the_next_run_ends_right
     new = _source_rows(sqlite_database)
     settings(tmp_path, sqlite_database.source, export)
     with _driver(tmp_path / "rivet.yaml") as driver:
+        answer, change = "", 0
         for change in range(500):
             shutil.rmtree(root)
             shutil.copytree(before, root)
@@ -104,13 +106,14 @@ def test_killed_at_any_change_the_tree_is_old_or_new_and_the_next_run_ends_right
 def test_a_first_run_that_is_killed_leaves_nothing_that_the_next_does_not_mend(
     tmp_path: Path, sqlite_database: SqliteDatabase
 ) -> None:
-    """Killed anywhere on its way into an empty place, a run is made good by the next, with nothing left over."""
+    """Killed anywhere on its way into an empty place, a run is made good by the next one."""
     root = tmp_path / "tree"
     sqlite_database.execute(FIRST_NIGHT)
     export = by_day(root)
     settings(tmp_path, sqlite_database.source, export)
     rows = _source_rows(sqlite_database)
     with _driver(tmp_path / "rivet.yaml") as driver:
+        answer = ""
         for change in range(500):
             shutil.rmtree(root, ignore_errors=True)
             answer = _ask(driver, change)

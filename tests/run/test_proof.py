@@ -8,7 +8,7 @@ import pytest
 
 from rivet.outcome import ExportOutcome
 from tests.run import running
-from tests.run.fake_source import Fault, FakeSource
+from tests.run.fake_source import FakeSource, Fault
 from tests.run.trees import NULL, rows_by_glob, rows_by_manifest, snapshot
 
 DAYS = [0, 0, 0, 0, 1, 1, 3, None, None, -719162, 2932896]
@@ -36,7 +36,7 @@ def _run(
 def test_a_source_that_lies_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scan: str, fault: Fault, exit_code: int
 ) -> None:
-    """A stream that is cut, short, miscounted or out of order leaves the live tree as it was, byte for byte."""
+    """A stream that is cut, short, miscounted or out of order changes no byte of the live tree."""
     days = [-1, *DAYS] if fault.swap else DAYS
     good = _run(tmp_path, monkeypatch, FakeSource(days[1:]), scan=scan)
     assert good.status == "complete", good.error
@@ -71,7 +71,7 @@ def test_every_row_lands_in_its_day(
 
 
 def test_an_empty_window_can_have_a_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With skip_empty: false a window between the first and the last has a manifest and a marker, and no part."""
+    """With skip_empty: false a window in between has a manifest and a marker, and no part."""
     _run(tmp_path, monkeypatch, FakeSource([0, 3]), skip_empty=False)
 
     tree = rows_by_manifest(tmp_path / "tree")
