@@ -135,6 +135,10 @@ async def open_bulk(login: Login, snapshot: str | None) -> Any:
                 await connection.execute(_join(snapshot))
         with translated("cannot pin the session's settings"):
             await connection.execute(_pins(login, connection.get_server_version().major))
+            if connection.get_settings().server_encoding == "SQL_ASCII":
+                # Bytes of no encoding: as LATIN1 the server lets them through, and the decoder, which
+                # knows the column, checks them.
+                await connection.execute("SET LOCAL client_encoding = 'LATIN1'")
     except BaseException:
         connection.terminate()
         raise

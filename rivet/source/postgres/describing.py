@@ -22,26 +22,17 @@ from rivet.source.postgres.statements import query_item, quoted, table_item
 from rivet.source.postgres.types import column_type
 from rivet.source.protocol import Consistency, Relation, Request
 
-# A domain stands for its base type, with the base's own modifier; it may rest on another domain.
 _TYPES = """
-WITH RECURSIVE described AS (
-    SELECT d.place, format_type(d.oid, d.typmod) AS shown, d.typmod, t.typname, t.typtype, t.typbasetype,
-        t.typtypmod, t.typnamespace
-    FROM unnest(%(oids)s::oid[], %(typmods)s::int4[]) WITH ORDINALITY AS d(oid, typmod, place)
-    JOIN pg_catalog.pg_type t ON t.oid = d.oid
-    UNION ALL
-    SELECT d.place, d.shown, d.typtypmod, t.typname, t.typtype, t.typbasetype, t.typtypmod, t.typnamespace
-    FROM described d JOIN pg_catalog.pg_type t ON t.oid = d.typbasetype
-    WHERE d.typtype = 'd'
-)
-SELECT shown, typname, typtype, typmod, typnamespace = 'pg_catalog'::regnamespace
-FROM described WHERE typtype <> 'd' ORDER BY place
+SELECT format_type(d.oid, d.typmod), t.typname, t.typtype, t.typnamespace = 'pg_catalog'::regnamespace
+FROM unnest(%(oids)s::oid[], %(typmods)s::int4[]) WITH ORDINALITY AS d(oid, typmod, place)
+JOIN pg_catalog.pg_type t ON t.oid = d.oid
+ORDER BY d.place
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """The type of an output column as the server numbers it."""
+    """The type of an output column as the server numbers it; a domain comes as its base type."""
 
     oid: int
     typmod: int
@@ -130,8 +121,8 @@ def _columns(
     with translated("cannot look up the types of the columns"):
         types = connection.exec_driver_sql(_TYPES, parameters).all()
     columns = []
-    for (name, _), (shown, typname, typtype, typmod, built_in) in zip(described, types, strict=True):
-        kind = column_type(typname, typtype, typmod, built_in=built_in)
+    for (name, output), (shown, typname, typtype, built_in) in zip(described, types, strict=True):
+        kind = column_type(typname, typtype, output.typmod, built_in=built_in)
         if kind is None:
             cast = "to_json({0})::text" if typname.startswith("_") else "CAST({0} AS text)"
             hint = f"cast it in a query: SELECT …, {cast.format(quoted(name))} AS {quoted(name)} FROM …"

@@ -35,7 +35,7 @@ _TEXT_EXTENSIONS = frozenset({"citext"})
 
 
 def column_type(name: str, typtype: str, typmod: int, *, built_in: bool) -> ColumnType | None:
-    """Give the type of a column, or None where it is not handled; a domain comes as its base type.
+    """Give the type of a column, or None where it is not handled.
 
     Args:
         name: `pg_type.typname`.
