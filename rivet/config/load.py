@@ -49,12 +49,13 @@ def _settings(
     rest = Place("$", {key: value for key, value in written.items() if key not in _SECTIONS})
     config, problems = checked(Config, rest, environ)
     source = None
-    section, more = _mapping(written.get("source"), "$.source")
+    section, more = _mapping(written.get("source"), "$.source", "write `source: {type: …, url_env: …}`")
     problems += more
     if section is not None:
         source, more = source_settings(Place("$.source", section), directory, environ)
         problems += more
-    defaults, more = _mapping(written.get("defaults") or {}, "$.defaults")
+    shared = written.get("defaults")
+    defaults, more = _mapping({} if shared is None else shared, "$.defaults", "write keys of an export")
     problems += more
     places, more = _places(written.get("exports"), defaults or {})
     problems += more
@@ -66,11 +67,11 @@ def _settings(
     return Settings(source, exports, **config.model_dump(include={"on_error"}, exclude_none=True)), []
 
 
-def _mapping(value: object, path: str) -> tuple[Mapping[str, object] | None, list[Problem]]:
+def _mapping(value: object, path: str, hint: str) -> tuple[Mapping[str, object] | None, list[Problem]]:
     if isinstance(value, Mapping):
         return value, []
     found = "is missing" if value is None else f"found {shown(value)}, expected a mapping"
-    return None, [Problem(path, found)]
+    return None, [Problem(path, found, hint)]
 
 
 def _places(value: object, defaults: Mapping[str, object]) -> tuple[list[Place], list[Problem]]:
@@ -79,7 +80,7 @@ def _places(value: object, defaults: Mapping[str, object]) -> tuple[list[Place],
         return [], [Problem("$.exports", what, "write `exports:` and below it `- name: …`")]
     places, problems = [], []
     for i, item in enumerate(value):
-        own, more = _mapping(item, f"$.exports[{i}]")
+        own, more = _mapping(item, f"$.exports[{i}]", "write `name: …` and the other keys")
         problems += more
         if own is not None:
             places.append(merged(f"$.exports[{i}]", own, defaults))

@@ -290,6 +290,12 @@ CASES = {
     "no source": (ONE_EXPORT, "$.source", "is missing", None),
     "source text": ("source: x\n" + ONE_EXPORT, "$.source", "found 'x', expected a mapping", None),
     "defaults list": (SOURCE + ONE_EXPORT + "defaults: [1]\n", "$.defaults", "found a list", None),
+    "defaults false": (
+        SOURCE + ONE_EXPORT + "defaults: false\n",
+        "$.defaults",
+        "found false",
+        "keys of an export",
+    ),
     "no destination": (
         SOURCE + "exports: [{name: a, table: t}]\n",
         f"{EXPORT}.destination",
