@@ -1,0 +1,228 @@
+"""The commands and their options; each gives an ending, and prints nothing itself.
+
+Everything heavy is imported inside a command, so that `--help` and a refused command line are instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rivet import __version__
+from rivet.cli import streams
+from rivet.cli.delivery import Ending
+from rivet.cli.explanation import explain
+from rivet.cli.invocation import Invocation
+from rivet.clock import new_run_id
+from rivet.errors import ConfigError, Problem
+from rivet.outcome import PlanOutcome, worst_exit_code
+
+if TYPE_CHECKING:
+    from rivet.validate import Depth
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_CONFIG = click.option(
+    "--config", metavar="C", required=True, type=click.Path(path_type=Path), help="The config, a YAML file."
+)
+_EXPORTS = click.option(
+    "--export", "exports", metavar="N", multiple=True, help="Only the export of this name; repeatable."
+)
+# How to tell the outcome is read from the raw arguments (see Delivery); click checks and documents it.
+_JSON = click.option(
+    "--json", is_flag=True, expose_value=False, help="Print one JSON document to standard output."
+)
+
+
+_NO_SOURCE = (
+    "leave it out: each run compares the rows of every partition with the source before it publishes them"
+)
+_EXIT_CODES = (
+    "Exit codes: 0 done, 1 internal error, 2 something must be changed first, 3 the same command may be "
+    "tried again, 4 data missing or altered, 5 another run is at work, 130 interrupted."
+)
+
+
+@click.group("rivet", no_args_is_help=False, epilog=_EXIT_CODES)
+@click.version_option(__version__, prog_name="rivet", message="%(prog)s %(version)s")
+def rivet() -> None:
+    """Export SQL tables and queries to Hive-partitioned Parquet trees, with every row accounted for."""
+
+
+@rivet.command("run")
+@_CONFIG
+@_EXPORTS
+@click.option("--validate", is_flag=True, help="Re-read at full depth what this run published.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, as `plan` does; write nothing.")
+@_JSON
+@click.option(
+    "--summary-file",
+    metavar="F",
+    expose_value=False,
+    help="Write the JSON document to this file too, at every ending.",
+)
+@click.option("--quiet", is_flag=True, expose_value=False, help="Say nothing on success.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    expose_value=False,
+    help="Lines for people, or one JSON object per line, on standard error.",
+)
+@click.pass_obj
+def run_command(
+    invocation: Invocation, *, config: Path, exports: tuple[str, ...], validate: bool, dry_run: bool
+) -> Ending:
+    """Export, each row accounted for."""
+    if dry_run:
+        return _plan(invocation, config, exports)
+    settings = invocation.load(config)
+
+    from rivet.report.document import run_export
+    from rivet.report.errors import error_lines
+    from rivet.report.summary import run_error_lines, run_lines
+    from rivet.run import run
+
+    invocation.run_id = run_id = new_run_id()
+    with invocation.delivery.listener(run_id) as listener:
+        invocation.listener = listener
+        outcome = run(settings, exports=exports, validate=validate, listener=listener, run_id=run_id)
+    errors = run_error_lines(outcome)
+    problems: tuple[Problem, ...] = ()
+    if outcome.cause is not None:
+        told = explain(outcome.cause, invocation.secrets)
+        problems = told.problems
+        errors += [*told.traceback, *error_lines(problems)]
+    return Ending(
+        outcome.exit_code,
+        invocation.document(
+            outcome.exit_code,
+            [run_export(e) for e in outcome.exports],
+            problems=problems,
+            started_at=outcome.started_at,
+            finished_at=outcome.finished_at,
+        ),
+        run_lines(outcome),
+        errors,
+    )
+
+
+@rivet.command("plan")
+@_CONFIG
+@_EXPORTS
+@_JSON
+@click.pass_obj
+def plan_command(invocation: Invocation, config: Path, exports: tuple[str, ...]) -> Ending:
+    """Show what a run would do; write nothing."""
+    return _plan(invocation, config, exports)
+
+
+@rivet.command("check")
+@_CONFIG
+@_EXPORTS
+@_JSON
+@click.pass_obj
+def check_command(invocation: Invocation, config: Path, exports: tuple[str, ...]) -> Ending:
+    """Check config, connection, columns and types; write nothing."""
+    settings = invocation.load(config)
+
+    from rivet.report.planned import check_lines
+    from rivet.run import check
+
+    return _planned(invocation, check(settings, exports=exports, listener=invocation.listener), check_lines)
+
+
+@rivet.command("validate")
+@click.option("--prefix", metavar="P", help="A partition or a root; with --config as the config spells it.")
+@click.option(
+    "--config", metavar="C", type=click.Path(path_type=Path), help="Validate the trees of this config."
+)
+@_EXPORTS
+@click.option(
+    "--depth", type=click.Choice(["quick", "full"]), help="Footers, or every byte (default on local disk)."
+)
+@click.option("--strict", is_flag=True, help="Take every unlisted file for an error.")
+@click.option("--source", is_flag=True, help="Count at the source too (comes with a later version).")
+@_JSON
+@click.pass_obj
+def validate_command(
+    invocation: Invocation,
+    *,
+    prefix: str | None,
+    config: Path | None,
+    exports: tuple[str, ...],
+    depth: Depth | None,
+    strict: bool,
+    source: bool,
+) -> Ending:
+    """Re-check what landed."""
+    if source:
+        raise ConfigError("--source comes with a later version", hint=_NO_SOURCE)
+    if config is None:
+        if prefix is None:
+            raise click.UsageError("give --prefix P or --config C", click.get_current_context())
+        if exports:
+            raise click.UsageError("--export needs --config", click.get_current_context())
+        invocation.secrets = ()
+
+        from rivet.cli.validating import validate_prefix
+
+        outcomes = [validate_prefix(prefix, Path.cwd(), name=None, depth=depth, strict=strict)]
+    else:
+        settings = invocation.load(config)
+
+        from rivet.cli.validating import validate_exports
+
+        outcomes = validate_exports(
+            settings, config.absolute().parent, names=exports, prefix=prefix, depth=depth, strict=strict
+        )
+
+    from rivet.report.document import validated_export
+    from rivet.report.validation import validate_error_lines, validate_lines
+
+    exit_code = worst_exit_code([o.exit_code for o in outcomes])
+    return Ending(
+        exit_code,
+        invocation.document(exit_code, [validated_export(o) for o in outcomes]),
+        [line for o in outcomes for line in validate_lines(o)],
+        validate_error_lines(outcomes),
+    )
+
+
+@rivet.command("schema")
+def schema_command() -> Ending:
+    """Print the JSON Schema of the config."""
+    from rivet.config.jsonschema import json_schema
+
+    streams.write_output(streams.to_json(json_schema()))
+    return Ending(0)
+
+
+def _plan(invocation: Invocation, config: Path, exports: Sequence[str]) -> Ending:
+    settings = invocation.load(config)
+
+    from rivet.report.planned import plan_lines
+    from rivet.run import plan
+
+    return _planned(invocation, plan(settings, exports=exports, listener=invocation.listener), plan_lines)
+
+
+def _planned(
+    invocation: Invocation,
+    outcomes: Sequence[PlanOutcome],
+    lines_of: Callable[[PlanOutcome], Sequence[str]],
+) -> Ending:
+    from rivet.report.document import planned_export
+    from rivet.report.planned import plan_error_lines
+
+    exit_code = worst_exit_code([o.exit_code for o in outcomes])
+    return Ending(
+        exit_code,
+        invocation.document(exit_code, [planned_export(o) for o in outcomes]),
+        [line for o in outcomes for line in lines_of(o)],
+        plan_error_lines(outcomes),
+    )

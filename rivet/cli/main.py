@@ -1,0 +1,58 @@
+"""The command's entry: from arguments to an exit code, whatever happens on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+import click
+
+from rivet.cli import streams
+from rivet.cli.commands import rivet
+from rivet.cli.delivery import Ending
+from rivet.cli.invocation import Invocation
+from rivet.cli.libraries import libraries_heard
+from rivet.cli.signals import Stop
+from rivet.errors import ConfigError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give the process's exit code; `arguments` None are those of the process."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    streams.hold_standard_descriptors()
+    invocation = Invocation.of(arguments, rivet.commands)
+    stop = Stop()
+    try:
+        stop.install()
+        ending = _run(arguments, invocation)
+        stop.settle()
+    except BaseException as exc:  # noqa: BLE001 - every ending is told, bugs too
+        stop.settle()
+        ending = invocation.failure(exc)
+    return invocation.delivery.deliver(ending)
+
+
+def _run(arguments: Sequence[str], invocation: Invocation) -> Ending:
+    summary_file = invocation.delivery.summary_file
+    if summary_file is not None:
+        try:
+            summary_file.check()
+        except ConfigError:
+            invocation.delivery = dataclasses.replace(invocation.delivery, summary_file=None)
+            raise
+    try:
+        # click empties the list that it parses
+        with (
+            libraries_heard(invocation),
+            rivet.make_context("rivet", [*arguments], obj=invocation) as context,
+        ):
+            return cast("Ending", rivet.invoke(context))
+    except click.exceptions.Exit as exc:  # after --help and --version
+        return Ending(exc.exit_code)
+    except BrokenPipeError:
+        if "--help" not in arguments and "--version" not in arguments:
+            raise
+        streams.abandon(sys.stdout)
+        return Ending(0)

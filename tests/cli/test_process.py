@@ -1,0 +1,256 @@
+"""The command as a process: what it imports, its streams, its signals, odd terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import REAL, STUBBED, environment, start
+
+HEAVY = ("pyarrow", "sqlalchemy", "pydantic", "yaml", "psycopg", "asyncpg", "sqlglot", "rich", "asyncio")
+CONFIG = ("run", "--config", "c.yaml")
+
+
+def finish(*command: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a command to its end with nothing on its standard input."""
+    process = start(*command, **{"stdin": subprocess.DEVNULL, **options})
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, process.returncode, out or b"", err or b"")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("run", "--help"), ("run", "--oops")])
+def test_help_and_refusals_import_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    """What needs no database imports no Arrow, no SQL, no model of the config: it is instant."""
+    program = "import sys; from rivet.cli.main import main; main(); print(*sys.modules, file=sys.stderr)"
+
+    ended = finish(REAL[0], "-c", program, *arguments)
+
+    loaded = {name.partition(".")[0] for name in ended.stderr.decode().split("\n")[-2].split()}
+    assert "click" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_the_module_runs_as_the_command() -> None:
+    """`python -m rivet` is the command, under its own name."""
+    ended = finish(*REAL, "run", "--help")
+
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(b"Usage: rivet run ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_a_run_in_order(number: signal.Signals) -> None:
+    """SIGTERM and SIGINT let the run clean up, then exit 130 with a document and no traceback."""
+    process, told = _waiting("--json")
+    process.send_signal(number)
+
+    assert told.readline() == b"stopping\n"
+    out, err = process.communicate(b"\n", timeout=60)
+
+    assert process.returncode == 130
+    assert json.loads(out)["exit_code"] == 130
+    assert b"Error: interrupted" in err
+    assert b"Traceback" not in err
+    told.close()
+
+
+def test_a_second_signal_does_not_disturb_the_stop() -> None:
+    """`timeout` signals a process and then its group: the stop under way goes on, without a traceback."""
+    process, told = _waiting("--json")
+    process.send_signal(signal.SIGTERM)
+    assert told.readline() == b"stopping\n"
+    process.send_signal(signal.SIGTERM)
+
+    out, err = process.communicate(b"\n", timeout=60)
+
+    assert process.returncode == 130
+    assert json.loads(out)["exit_code"] == 130
+    assert b"Traceback" not in err
+    told.close()
+
+
+def test_a_third_signal_ends_a_stop_that_hangs() -> None:
+    """Who asks three times is obeyed at once, with 130 and without a traceback."""
+    process, told = _waiting(STUBBORN="1")
+    process.send_signal(signal.SIGINT)
+    assert told.readline() == b"stopping\n"
+    process.send_signal(signal.SIGINT)
+    assert told.readline() == b"again\n"
+    process.send_signal(signal.SIGINT)
+
+    _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    told.close()
+
+
+def test_a_signal_that_the_parent_ignores_stays_ignored() -> None:
+    """A run that a shell put in the background with `&` is not stopped by the terminal's Ctrl-C."""
+    process, told = _waiting(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+
+    assert told.readline() == b"stopping\n"
+    process.communicate(b"\n", timeout=60)
+
+    assert process.returncode == 130
+    told.close()
+
+
+def _waiting(*arguments: str, STUBBORN: str = "", **options: Any) -> tuple[subprocess.Popen[bytes], Any]:  # noqa: N803 - the variable's name
+    """Start a run that waits for a signal, and give the pipe on which it tells how far it is."""
+    reading, writing = os.pipe()
+    variables = environment(TOLD=str(writing), STUBBORN=STUBBORN)
+    process = start(*STUBBED, "wait", *CONFIG, *arguments, env=variables, pass_fds=(writing,), **options)
+    os.close(writing)
+    told = os.fdopen(reading, "rb")
+    assert told.readline() == b"running\n"
+    return process, told
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    """A closed pipe on standard output changes neither the exit code nor standard error."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        for arguments in (("succeed", *CONFIG, "--json"), ("succeed", "--help"), ("succeed", "schema")):
+            ended = finish(*STUBBED, *arguments, stdout=writing)
+
+            assert ended.returncode == 0
+            assert b"Traceback" not in ended.stderr
+            assert b"BrokenPipe" not in ended.stderr
+    finally:
+        os.close(writing)
+
+
+def test_a_log_that_nobody_reads_does_not_end_a_run() -> None:
+    """A closed pipe on standard error silences the run and no more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    ended = finish(*STUBBED, "succeed", *CONFIG, "--json", stderr=writing)
+
+    os.close(writing)
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["exit_code"] == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_under_stdout_is_told() -> None:
+    """A document that could not be written is an error that exits 3."""
+    with Path("/dev/full").open("wb") as full:
+        ended = finish(*STUBBED, "succeed", *CONFIG, "--json", stdout=full)
+
+    assert ended.returncode == 3
+    assert b"Error: cannot write to standard output: No space left on device" in ended.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_under_stderr_does_not_end_a_run() -> None:
+    """A log that cannot be written does not cost the export."""
+    with Path("/dev/full").open("wb") as full:
+        ended = finish(*STUBBED, "succeed", *CONFIG, "--json", stderr=full)
+
+    assert json.loads(ended.stdout)["exit_code"] == ended.returncode == 0
+
+
+def test_closed_streams_never_receive_a_partition(tmp_path: Path) -> None:
+    """With descriptors 0 to 2 closed at the start, no file of the run takes their number."""
+    part = tmp_path / "part"
+    script = 'exec "$@" <&- >&- 2>&-'
+
+    ended = finish(
+        "/bin/sh", "-c", script, "sh", *STUBBED, "hide", *CONFIG, env=environment(PART=str(part), TOLD="")
+    )
+
+    assert ended.returncode == 0
+    assert part.read_bytes() == b"rows"
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"LC_ALL": "C"},
+        {"PYTHONIOENCODING": "ascii:strict"},
+        {"LC_ALL": "C.UTF-8"},
+    ],
+)
+@pytest.mark.parametrize("arguments", [(), ("--log-format", "json")])
+def test_no_locale_makes_a_name_fatal(variables: dict[str, str], arguments: tuple[str, ...]) -> None:
+    """Names beyond the locale, lone surrogates too, are escaped on stderr; the document is always UTF-8."""
+    ended = finish(*STUBBED, "succeed", *CONFIG, "--json", *arguments, env=environment(**variables))
+
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout.decode())["exports"][0]["name"] == "créé\udcff"
+    assert b"Traceback" not in ended.stderr
+    assert b"\x1b" not in ended.stderr
+    if arguments:
+        assert {json.loads(line)["export"] for line in ended.stderr.splitlines()} == {"créé\udcff", None}
+
+
+def test_a_bug_in_a_process_shows_no_secret() -> None:
+    """Standard output, standard error and the traceback are free of the password."""
+    ended = finish(*STUBBED, "crash", *CONFIG, "--json")
+
+    assert ended.returncode == json.loads(ended.stdout)["exit_code"] == 1
+    assert b"ValueError: cannot log in with ***" in ended.stderr
+    assert b"s3cret-word" not in ended.stderr + ended.stdout
+
+
+def test_what_libraries_say_joins_the_log() -> None:
+    """Warnings and log records of libraries are lines of the log, without secrets or tracebacks."""
+    ended = finish(*STUBBED, "grumble", *CONFIG, "--log-format", "json")
+
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert [line["kind"] for line in lines][:2] == ["warning", "warning"]
+    assert "UserWarning: deprecated" in lines[0]["message"]
+    assert lines[1]["message"] == "some.pool: reset failed\nfor ***: ValueError('***')"
+
+
+@pytest.mark.parametrize(
+    ("variables", "bars", "colour"),
+    [
+        ({"TERM": "xterm-256color"}, True, True),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, True, False),
+        ({"TERM": "dumb"}, False, False),
+        ({}, False, False),
+    ],
+)
+def test_bars_are_for_terminals_that_can_draw_them(
+    variables: dict[str, str], *, bars: bool, colour: bool
+) -> None:
+    """A terminal gets bars, in colour unless NO_COLOR says otherwise; a dumb one gets plain lines."""
+    seen = _on_terminal("succeed", *CONFIG, **variables)
+
+    assert (b"5 of 10 rows" in seen or b"\xe2\x94\x81" in seen) is bars
+    assert (b" : reading shop" in seen.replace("créé".encode(), b" ").replace(b"\\udcff", b"")) is not bars
+    assert (b"\x1b[3" in seen) is colour
+    assert b"\x1b[2J" not in seen
+    assert b"10 rows in 0 partitions" in seen
+
+
+def _on_terminal(*arguments: str, **variables: str) -> bytes:
+    """Run with a terminal as standard error, and give all that was written to it."""
+    master, slave = pty.openpty()
+    with closing(os.fdopen(master, "rb", buffering=0)) as screen:
+        process = start(*STUBBED, *arguments, stderr=slave, env=environment(LC_ALL="C.UTF-8", **variables))
+        os.close(slave)
+        seen = b""
+        try:
+            while data := screen.read(65536):
+                seen += data
+        except OSError:  # Linux: the other end is closed
+            pass
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    return seen

@@ -1,0 +1,369 @@
+"""What `rivet run` tells, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from rivet.config.settings import Settings
+from rivet.errors import (
+    ConfigError,
+    DestinationUnavailable,
+    IntegrityError,
+    LockHeld,
+    PlanError,
+    Problem,
+    RivetError,
+    SourceDenied,
+)
+from rivet.events import Event, Listener
+from rivet.outcome import ExportOutcome, RunOutcome
+from tests.cli.conftest import PASSWORD, Command, Stub
+from tests.report.outcomes import COMPLETE, FAILED, SKIPPED, VERDICT, run_of
+
+RUN = ("run", "--config", "c.yaml")
+
+
+@pytest.fixture
+def ends(stub: Stub) -> Callable[[RunOutcome | BaseException], list[dict[str, object]]]:
+    """Give a function that makes every run end so; it gives the list of what runs were asked for."""
+
+    def end(ending: RunOutcome | BaseException) -> list[dict[str, object]]:
+        asked: list[dict[str, object]] = []
+
+        def run(settings: Settings, *, listener: Listener, run_id: str, **options: object) -> RunOutcome:
+            asked.append({"exports": [e.name for e in settings.exports], **options})
+            listener(Event("started", "events", "reading shop"))
+            listener(Event("warning", "events", "odd"))
+            if isinstance(ending, BaseException):
+                raise ending
+            return replace(ending, run_id=run_id)
+
+        stub("rivet.run", run=run)
+        return asked
+
+    return end
+
+
+Ends = Callable[[RunOutcome | BaseException], list[dict[str, object]]]
+
+
+def test_a_run_passes_on_what_it_was_asked_for(rivet: Command, ends: Ends) -> None:
+    """`--export` may stand several times, and `--validate` arrives."""
+    asked = ends(run_of(COMPLETE))
+
+    rivet(*RUN, "--export", "a", "--export", "b", "--validate")
+
+    assert asked == [{"exports": ["events", "orders"], "validate": True} | {"exports": ("a", "b")}]
+
+
+def test_people_are_told_on_stderr_only(rivet: Command, ends: Ends) -> None:
+    """Without `--json` nothing is on standard output; events have time and run id, then comes the summary."""
+    ends(run_of(COMPLETE))
+
+    told = rivet(*RUN)
+
+    assert (told.exit_code, told.out) == (0, "")
+    started, warning, *summary = told.err.splitlines()
+    time, run_id, message = started.split(" ", 2)
+    assert time.endswith("Z")
+    assert len(run_id) == len("20230102T030405Z-0123abcd")
+    assert message == "events: reading shop"
+    assert warning.endswith(" events: warning: odd")
+    assert summary[0].startswith("events: 3,000,000 rows (1,234 with NULL) in 366 partitions, 1 scan")
+
+
+def test_machines_get_one_document_on_stdout(rivet: Command, ends: Ends) -> None:
+    """With `--json` standard output is one document with the exit code and one outcome per export."""
+    ends(run_of(COMPLETE, FAILED, SKIPPED))
+
+    told = rivet(*RUN, "--json")
+
+    assert told.exit_code == told.document["exit_code"] == 3
+    assert [(e["name"], e["status"]) for e in told.document["exports"]] == [
+        ("events", "complete"),
+        ("orders", "failed"),
+        ("users", "skipped"),
+    ]
+    assert told.document["run_id"] in told.err
+    assert (told.document["command"], told.document["dry_run"], told.document["errors"]) == ("run", False, [])
+
+
+def test_quiet_says_nothing_on_success(rivet: Command, ends: Ends) -> None:
+    """A run that went well leaves cron nothing to mail."""
+    ends(run_of(COMPLETE))
+
+    told = rivet(*RUN, "--quiet")
+
+    assert (told.exit_code, told.out, told.err) == (0, "", "")
+
+
+def test_quiet_still_tells_errors(rivet: Command, ends: Ends) -> None:
+    """A run that failed tells its error and its mend, and nothing else."""
+    ends(run_of(COMPLETE, FAILED))
+
+    told = rivet(*RUN, "--quiet")
+
+    assert told.exit_code == 3
+    assert told.err.splitlines() == [
+        "Error: orders: connection to 'db:5432' was reset",
+        "Hint: try the same command again",
+    ]
+
+
+def test_quiet_does_not_silence_the_document(rivet: Command, ends: Ends) -> None:
+    """`--quiet` is about people; a machine that asked for the document gets it."""
+    ends(run_of(COMPLETE))
+
+    told = rivet(*RUN, "--quiet", "--json")
+
+    assert (told.document["exit_code"], told.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code"),
+    [
+        (PlanError("too many"), 2),
+        (SourceDenied("no"), 2),
+        (DestinationUnavailable("full"), 3),
+        (IntegrityError("rows differ"), 4),
+        (LockHeld("busy"), 5),
+    ],
+)
+def test_the_class_of_an_error_gives_the_exit_code(
+    rivet: Command, ends: Ends, error: RivetError, exit_code: int
+) -> None:
+    """An error that ends the whole run exits with the code of its class, in the document too."""
+    ends(error)
+
+    told = rivet(*RUN, "--json")
+
+    assert told.exit_code == told.document["exit_code"] == exit_code
+    assert told.document["errors"] == [{"path": None, "message": str(error), "hint": None}]
+    assert f"Error: {error}" in told.err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("codes", "exit_code"),
+    [((0, 3, 2), 2), ((5, 3), 3), ((2, 4), 4), ((1, 2), 1), ((4, 130), 130), ((0, 0), 0), ((), 0)],
+)
+def test_several_exports_exit_with_the_gravest_code(
+    rivet: Command, ends: Ends, codes: Sequence[int], exit_code: int
+) -> None:
+    """Of several outcomes 130 wins, then 4, 1, 2, 3, 5."""
+    ends(run_of(*(ExportOutcome(f"e{i}", "failed", code, "out") for i, code in enumerate(codes))))
+
+    assert rivet(*RUN).exit_code == exit_code
+
+
+def test_a_bad_config_is_told_problem_by_problem(rivet: Command, stub: Stub, tmp_path: Path) -> None:
+    """Each problem is an Error and a Hint with its path, and an entry of the document and of the file."""
+
+    def refuse(*_: object) -> Settings:
+        raise ConfigError(
+            [Problem("$.source.type", "unknown 'pg'", "write postgres"), Problem("$", "no exports")]
+        )
+
+    stub("rivet.config.load", load_settings=refuse)
+    file = tmp_path / "summary.json"
+
+    told = rivet(*RUN, "--json", "--summary-file", str(file))
+
+    assert told.exit_code == 2
+    assert told.err.splitlines() == [
+        "Error: $.source.type: unknown 'pg'",
+        "Hint: write postgres",
+        "Error: $: no exports",
+    ]
+    assert told.document["errors"] == [
+        {"path": "$.source.type", "message": "unknown 'pg'", "hint": "write postgres"},
+        {"path": "$", "message": "no exports", "hint": None},
+    ]
+    assert told.document["exports"] == []
+    assert file.read_text(encoding="utf-8") == told.out
+
+
+def test_a_bug_keeps_its_traceback_and_loses_its_secrets(rivet: Command, ends: Ends) -> None:
+    """An unforeseen error exits 1 with a traceback, a word to report it, and no form of the password."""
+    bug = ValueError(f"cannot parse postgres://rivet:{quote(PASSWORD, safe='')}@db and {PASSWORD!r}")
+    bug.__cause__ = KeyError(PASSWORD)
+    bug.add_note(f"with {PASSWORD}")
+    ends(bug)
+
+    told = rivet(*RUN, "--json")
+
+    assert told.exit_code == told.document["exit_code"] == 1
+    assert "Traceback (most recent call last):" in told.err
+    assert "in run_command" in told.err
+    assert told.err.splitlines()[-1].startswith("Hint: this is a bug in rivet")
+    assert (
+        "internal error: ValueError: cannot parse postgres://rivet:***@db"
+        in told.document["errors"][0]["message"]
+    )
+    for form in (PASSWORD, quote(PASSWORD), quote(PASSWORD, safe=""), "p@ss", "p%40ss"):
+        assert form not in told.err
+        assert form not in told.out
+
+
+def test_a_bug_before_the_secrets_are_known_withholds_messages(rivet: Command, stub: Stub) -> None:
+    """What a config holds cannot leak from a bug in its loading, since no message of it is shown."""
+
+    def break_down(*_: object) -> Settings:
+        raise ValueError(f"url postgres://u:{PASSWORD}@h") from RuntimeError(PASSWORD)
+
+    stub("rivet.config.load", load_settings=break_down)
+
+    told = rivet(*RUN, "--json")
+
+    assert told.exit_code == 1
+    assert "in break_down" in told.err
+    assert "internal error: ValueError: message withheld" in told.document["errors"][0]["message"]
+    assert "p@ss" not in told.err + told.out
+
+
+def test_bugs_that_come_in_a_group_are_masked_too(rivet: Command, ends: Ends) -> None:
+    """Each member of an exception group keeps its traceback and loses its secrets."""
+    ends(ExceptionGroup("two", [ValueError(PASSWORD), TypeError("plain")]))
+
+    told = rivet(*RUN)
+
+    assert "ValueError: ***" in told.err
+    assert "TypeError: plain" in told.err
+    assert "p@ss" not in told.err
+
+
+def test_an_interrupted_run_tells_what_was_done_before(rivet: Command, ends: Ends) -> None:
+    """An interruption exits 130 with the outcomes of the exports that had ended, and without a traceback."""
+    struck = replace(FAILED, exit_code=130, error="interrupted", hint=None)
+    ends(run_of(COMPLETE, struck, SKIPPED, cause=KeyboardInterrupt()))
+
+    told = rivet(*RUN, "--json")
+
+    assert told.exit_code == told.document["exit_code"] == 130
+    assert [e["status"] for e in told.document["exports"]] == ["complete", "failed", "skipped"]
+    assert "Error: orders: interrupted" in told.err.splitlines()
+    assert "Traceback" not in told.err
+
+
+def test_a_bug_in_one_export_tells_what_was_done_before(rivet: Command, ends: Ends) -> None:
+    """A bug that struck one export leaves the outcomes of the others in the document."""
+    struck = replace(FAILED, exit_code=1, error="internal error", hint=None)
+    ends(run_of(COMPLETE, struck, cause=ValueError(PASSWORD)))
+
+    told = rivet(*RUN, "--json")
+
+    assert told.exit_code == 1
+    assert [e["name"] for e in told.document["exports"]] == ["events", "orders"]
+    assert told.document["errors"][0]["message"] == "internal error: ValueError: ***"
+    assert "Traceback" in told.err
+
+
+def test_an_interruption_without_outcomes_is_told_in_the_document(rivet: Command, ends: Ends) -> None:
+    """A signal that comes before any export has begun still ends with a document and exit code 130."""
+    ends(KeyboardInterrupt())
+
+    told = rivet(*RUN, "--json")
+
+    assert told.exit_code == told.document["exit_code"] == 130
+    assert told.err.splitlines()[-1] == "Error: interrupted"
+
+
+def test_findings_of_validation_are_told_even_when_quiet(rivet: Command, ends: Ends) -> None:
+    """What `--validate` found is an error, so `--quiet` does not hide it."""
+    ends(
+        run_of(replace(COMPLETE, status="failed", exit_code=4, error="what landed is wrong", verdict=VERDICT))
+    )
+
+    told = rivet(*RUN, "--validate", "--quiet")
+
+    assert told.exit_code == 4
+    assert "part_missing" in told.err
+    assert "Error: events: what landed is wrong" in told.err
+
+
+def test_json_lines_are_all_that_is_on_stderr(rivet: Command, ends: Ends) -> None:
+    """With `--log-format json` each line of stderr is an object, the ending included."""
+    ends(run_of(COMPLETE, FAILED))
+
+    told = rivet(*RUN, "--log-format", "json", "--json")
+
+    lines = [json.loads(line) for line in told.err.splitlines()]
+    assert [line["kind"] for line in lines] == ["started", "warning", "ended"]
+    assert {line["run_id"] for line in lines} == {told.document["run_id"]}
+    assert [line["level"] for line in lines] == ["info", "warning", "error"]
+    assert lines[-1]["facts"] == told.document
+    assert "Error: orders: connection" in lines[-1]["message"]
+
+
+@pytest.mark.parametrize("arguments", [("--log-format=json",), ("--log-format", "json")])
+def test_a_bug_is_a_json_line_too(rivet: Command, ends: Ends, arguments: tuple[str, ...]) -> None:
+    """A traceback does not break a log of JSON lines."""
+    ends(ValueError("odd"))
+
+    told = rivet(*RUN, *arguments)
+
+    ended = [json.loads(line) for line in told.err.splitlines()][-1]
+    assert "Traceback (most recent call last):\n" in ended["message"]
+    assert ended["facts"]["exit_code"] == 1
+
+
+def test_json_lines_are_silent_on_success_when_quiet(rivet: Command, ends: Ends) -> None:
+    """`--quiet` holds for JSON lines as it does for text."""
+    ends(run_of(COMPLETE))
+
+    assert rivet(*RUN, "--log-format", "json", "--quiet").err == ""
+
+
+def test_the_summary_file_holds_the_document_of_every_ending(
+    rivet: Command, ends: Ends, tmp_path: Path
+) -> None:
+    """Success, failure, bug and interruption each replace the file by the document of that ending."""
+    file = tmp_path / "summary.json"
+    for ending in (run_of(COMPLETE), run_of(FAILED), PlanError("no"), ValueError("bug"), KeyboardInterrupt()):
+        ends(ending)
+
+        told = rivet(*RUN, "--json", f"--summary-file={file}")
+
+        assert file.read_text(encoding="utf-8") == told.out
+    assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]
+
+
+def test_an_unwritable_summary_file_is_told_before_the_run(
+    rivet: Command, ends: Ends, tmp_path: Path
+) -> None:
+    """A file that cannot be written exits 2 and no run begins."""
+    asked = ends(run_of(COMPLETE))
+
+    told = rivet(*RUN, "--json", "--summary-file", str(tmp_path / "missing" / "summary.json"))
+
+    assert told.exit_code == told.document["exit_code"] == 2
+    assert "--summary-file" in told.document["errors"][0]["message"]
+    assert told.err.count("Error: ") == 1
+    assert asked == []
+
+
+def test_a_summary_file_that_fails_at_the_end_is_an_error(
+    rivet: Command, ends: Ends, stub: Stub, tmp_path: Path
+) -> None:
+    """A run that went well exits 3 where its summary could not be written after all, and says so."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    ends(run_of(COMPLETE))
+
+    def lose(_settings: Settings, *, run_id: str, **_: object) -> RunOutcome:
+        folder.rmdir()
+        return replace(run_of(COMPLETE), run_id=run_id)
+
+    stub("rivet.run", run=lose)
+
+    told = rivet(*RUN, "--json", "--summary-file", str(folder / "summary.json"))
+
+    assert told.exit_code == told.document["exit_code"] == 3
+    assert told.document["exports"][0]["status"] == "complete"
+    assert "summary.json" in told.document["errors"][0]["message"]
+    assert "Error: --summary-file: cannot write" in told.err
