@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 # Other threads and runs may prune a directory between its making and its use.
-_ATTEMPTS = 20
+_ATTEMPTS = 100
 # Syncs that wait together share the disk's flushes: 256 directories on ext4 took 1.2 to 2.9 ms each one after
 # the other, and 0.15 ms each by eight threads; more gain nothing.
 _SYNCS_AT_ONCE = 8
@@ -117,7 +118,9 @@ class LocalDirectories:
             try:
                 os.mkdir(directory)
             except FileExistsError as exc:
-                if not os.path.isdir(directory):
+                # Where it was pruned since, the error of stat leads to another attempt.
+                broken = os.path.islink(directory) and not os.path.exists(directory)
+                if broken or not stat.S_ISDIR(os.stat(directory).st_mode):
                     raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from exc
             else:
                 made.append(directory)

@@ -32,7 +32,6 @@ _BY_ERRNO: dict[int, tuple[type[DestinationError], str | None]] = {
     errno.EROFS: (DestinationDenied, "mount the file system for writing, or choose another path"),
     errno.ENOENT: (ObjectNotFound, None),
     errno.ENOTDIR: (DestinationError, _FILE_IN_THE_WAY),
-    errno.EEXIST: (DestinationError, None),
     errno.EISDIR: (DestinationError, "a directory stands where a file is needed: move it"),
     errno.ENAMETOOLONG: (DestinationError, "shorten the path or the name of the export"),
     errno.ELOOP: (DestinationError, "symbolic links go in a circle there: mend them"),
