@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from rivet.manifest import facts
 from rivet.manifest.model import EXPORT_VERSION, MANIFEST_VERSION, ExportFile, Manifest
 from rivet.manifest.strict_json import (
+    MAX_BYTES,
     DecodeError,
     Fields,
     UnknownVersion,
@@ -27,6 +28,7 @@ from rivet.manifest.strict_json import (
 )
 
 __all__ = [
+    "MAX_BYTES",
     "DecodeError",
     "UnknownVersion",
     "decode_export",

@@ -15,6 +15,9 @@ from rivet.errors import IntegrityError
 T = TypeVar("T")
 Decoder = Callable[[object, str], T]
 
+# An export file of half a million partitions, far above what anything else writes.
+MAX_BYTES = 256 * 1024**2
+
 _MAX_DEPTH = 64
 _MAX_COUNT = 2**63 - 1
 _MAX_SHOWN = 80
@@ -30,6 +33,8 @@ class UnknownVersion(DecodeError):
 
 def parse(data: bytes) -> object:
     """Parse one JSON document into plain values that can be written back as they are."""
+    if len(data) > MAX_BYTES:
+        raise DecodeError(f"the file is larger than {MAX_BYTES} bytes")
     try:
         value = json.loads(
             data.decode(),
@@ -168,7 +173,7 @@ def _check(value: object, path: str, depth: int) -> None:
     if depth == 0:
         raise DecodeError(f"the nesting is too deep, expected at most {_MAX_DEPTH} levels")
     if isinstance(value, str):
-        if any("\ud800" <= c <= "\udfff" for c in value):
+        if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
             unexpected(path, value, "text without lone surrogates")
     elif isinstance(value, dict):
         for key, item in value.items():

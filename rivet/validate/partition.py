@@ -1,0 +1,177 @@
+"""Looks at one partition: its manifest, its marker, its parts, and whatever else stands there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from rivet.destination.protocol import Destination, Listed
+from rivet.errors import ObjectNotFound, RivetError
+from rivet.manifest.codec import MAX_BYTES, DecodeError, UnknownVersion, decode_manifest, digest
+from rivet.manifest.model import Manifest, Part
+from rivet.manifest.verdict import Code, Finding
+from rivet.manifest.verify import (
+    ObservedPart,
+    error,
+    shown,
+    verify_directory,
+    verify_manifest,
+    verify_marker,
+    verify_part,
+    verify_unlisted,
+)
+from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE
+from rivet.validate.footer import read_footer
+from rivet.validate.implied import implied_by
+
+_DIGEST_BYTES = 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found in one partition.
+
+    Attributes:
+        manifest: None where there is none that can be read.
+        manifest_sha256: Of its bytes; None where it is not there.
+        parts: Listed parts that are there, with their rows by their own footers, and their size.
+    """
+
+    findings: tuple[Finding, ...]
+    manifest: Manifest | None = None
+    manifest_sha256: str | None = None
+    readable: bool = False
+    parts: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+
+
+class Onlooker:
+    """Looks at partitions below a prefix; methods may be called from several threads.
+
+    Args:
+        base: The prefix, empty or ending in `/`; all paths that findings hold are relative to it.
+        full: Read every byte.
+        pool: Looks at the parts of one partition side by side; not the pool that calls `look`.
+    """
+
+    def __init__(self, destination: Destination, base: str, pool: Executor, *, full: bool) -> None:
+        self._destination = destination
+        self._base = base
+        self._pool = pool
+        self._full = full
+
+    def read(self, name: str) -> bytes | None:
+        """Give the bytes of a small file, cut where it is larger than any of Rivet's; None without one."""
+        try:
+            with self._destination.open(self._base + name) as file:
+                return file.read(MAX_BYTES + 1)
+        except ObjectNotFound:
+            return None
+
+    def list(self, path: str) -> Iterator[Listed]:
+        """List all files below a directory by their names from there, but for the prefix's export file."""
+        start = f"{self._base}{path}/" if path else self._base
+        for listed in self._destination.list(start):
+            if listed.name != self._base + EXPORT_FILE:
+                yield Listed(listed.name.removeprefix(start), listed.size_bytes)
+
+    def look(
+        self, path: str, sizes: Mapping[str, int], manifest_names: Sequence[str], *, unfinished: bool
+    ) -> Looked:
+        """Verify one partition on its own.
+
+        Args:
+            path: The partition, from the prefix; empty for the prefix itself.
+            sizes: The files in it, by their names from there.
+            manifest_names: Where its manifest may be, the likeliest first.
+            unfinished: A run was about to publish it and has not ended.
+        """
+        name, data = self._manifest(path, sizes, manifest_names)
+        if data is None:
+            # Without a run at work it is the manifest that is amiss, not every file beside it.
+            return Looked(tuple(verify_unlisted(_join(path, n) for n in sizes)) if unfinished else ())
+        sha256 = digest(data)
+        findings: list[Finding] = []
+        marker = self.read(_join(path, SUCCESS_FILE)) if SUCCESS_FILE in sizes else None
+        findings += verify_marker(marker, sha256, _join(path, SUCCESS_FILE), unfinished=unfinished)
+        try:
+            manifest = decode_manifest(data)
+        except DecodeError as exc:
+            code = Code.MANIFEST_VERSION if isinstance(exc, UnknownVersion) else Code.MANIFEST_UNREADABLE
+            return Looked((*findings, error(code, _join(path, name), str(exc))), manifest_sha256=sha256)
+        implied = implied_by(manifest)
+        findings += verify_directory(implied, (self._base + path).rstrip("/"), path)
+        findings += verify_manifest(manifest, implied, _join(path, name))
+        parts = rows = size_bytes = 0
+        for claimed, observed in zip(manifest.parts, self._observe(path, sizes, manifest), strict=True):
+            findings += verify_part(claimed, observed, manifest, implied, _join(path, claimed.path))
+            if observed is not None:
+                parts += 1
+                rows += observed.footer.row_count if observed.footer is not None else 0
+                size_bytes += observed.size_bytes
+        listed = {name, SUCCESS_FILE, *(p.path for p in manifest.parts)}
+        findings += verify_unlisted(_join(path, n) for n in sizes if n not in listed)
+        return Looked(
+            tuple(findings), manifest, sha256, readable=True, parts=parts, rows=rows, size_bytes=size_bytes
+        )
+
+    def _manifest(
+        self, path: str, sizes: Mapping[str, int], manifest_names: Sequence[str]
+    ) -> tuple[str, bytes | None]:
+        """Give the name and bytes of the manifest; of several, that of the marker."""
+        found = [
+            (name, data)
+            for name in manifest_names
+            if name in sizes and (data := self.read(_join(path, name))) is not None
+        ]
+        if len(found) > 1:
+            marker = self.read(_join(path, SUCCESS_FILE))
+            found.sort(key=lambda candidate: f"{digest(candidate[1])}\n".encode() != marker)
+        return found[0] if found else (manifest_names[0], None)
+
+    def _observe(
+        self, path: str, sizes: Mapping[str, int], manifest: Manifest
+    ) -> Iterator[ObservedPart | None]:
+        column = None if manifest.partition is None else manifest.partition.column
+
+        def observe(part: Part) -> ObservedPart | None:
+            size_bytes = sizes.get(part.path)
+            return None if size_bytes is None else self._observe_part(path, part, size_bytes, column)
+
+        return self._pool.map(observe, manifest.parts)
+
+    def _observe_part(
+        self, path: str, part: Part, size_bytes: int, column: str | None
+    ) -> ObservedPart | None:
+        try:
+            with self._destination.open(self._base + _join(path, part.path)) as file:
+                sha256 = None
+                if self._full:
+                    sha256 = _sha256(file)
+                    if sha256 != part.sha256:
+                        return ObservedPart(size_bytes, sha256, None)  # to parse such bytes tells no more
+                    file.seek(0)
+                try:
+                    footer = read_footer(file, column, from_rows=self._full)
+                except RivetError:
+                    raise
+                except Exception as exc:  # noqa: BLE001 - damaged bytes make pyarrow raise nearly anything
+                    return ObservedPart(size_bytes, sha256, None, unreadable=shown(str(exc)))
+                return ObservedPart(size_bytes, sha256, footer)
+        except ObjectNotFound:
+            return None
+
+
+def _sha256(file: BinaryIO) -> str:
+    sha256 = hashlib.sha256()
+    while chunk := file.read(_DIGEST_BYTES):
+        sha256.update(chunk)
+    return sha256.hexdigest()
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

@@ -1,0 +1,226 @@
+"""Validates a prefix: a root by its export file, or one partition by its manifest.
+
+A run may be at work meanwhile: where something looks wrong, it is looked at again if it has changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from rivet.destination.protocol import Destination
+from rivet.manifest.codec import DecodeError, UnknownVersion, decode_export, decode_manifest
+from rivet.manifest.model import ExportFile
+from rivet.manifest.verdict import Code, Finding, Level, Verdict
+from rivet.manifest.verify import error, printable, verify_unlisted
+from rivet.manifest.verify_export import verify_absent, verify_entry, verify_export
+from rivet.plan.names import EXPORT_FILE, MANIFEST_NAMES
+from rivet.plan.schema import schema_fingerprint
+from rivet.plan.windows import NULL_VALUE
+from rivet.validate.partition import Looked, Onlooker
+
+Depth = Literal["quick", "full"]
+
+# Partitions looked at side by side, and as many parts: each waits for a store or digests on a core.
+_WORKERS = 8
+_ATTEMPTS = 3
+_MAX_FINDINGS_OF_A_KIND = 1000
+
+
+def validate(
+    destination: Destination, prefix: str = "", *, depth: Depth | None = None, strict: bool = False
+) -> Verdict:
+    """Validate a root or a partition; what is wrong is in the verdict, never an exception.
+
+    Args:
+        prefix: The root or the partition, from the destination's root; empty for that itself.
+        depth: `quick` reads markers, manifests, listings and footers, `full` every byte; None: full on local
+            disk, quick on stores.
+        strict: Every note is an error.
+
+    Raises:
+        DestinationError: The destination cannot be read, so nothing can be said of it.
+    """
+    chosen = depth or ("full" if destination.kind == "local" else "quick")
+    base = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
+    with ThreadPoolExecutor(_WORKERS) as partitions, ThreadPoolExecutor(_WORKERS) as parts:
+        onlooker = Onlooker(destination, base, parts, full=chosen == "full")
+        tally = _settled_tally(onlooker, partitions)
+    findings = tally.all_findings()
+    if strict:
+        findings = [replace(f, level=Level.ERROR) for f in findings]
+    return Verdict(
+        printable(destination.uri + base),
+        chosen,
+        tally.partitions,
+        tally.parts,
+        tally.rows,
+        tally.size_bytes,
+        tuple(findings),
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was found so far; of a kind of finding only so many are kept, and the others counted."""
+
+    findings: list[Finding] = field(default_factory=list)
+    counts: Counter[tuple[Level, str]] = field(default_factory=Counter)
+    partitions: int = 0
+    parts: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+
+    @property
+    def passed(self) -> bool:
+        return all(level is not Level.ERROR for level, _ in self.counts)
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            kind = (finding.level, finding.code)
+            self.counts[kind] += 1
+            if self.counts[kind] <= _MAX_FINDINGS_OF_A_KIND:
+                self.findings.append(finding)
+
+    def add_partition(self, looked: Looked) -> None:
+        self.add(looked.findings)
+        self.partitions += looked.readable
+        self.parts += looked.parts
+        self.rows += looked.rows
+        self.size_bytes += looked.size_bytes
+
+    def add_others(self, others: _Tally) -> None:
+        self.add(others.findings)
+        for kind, count in others.counts.items():
+            self.counts[kind] += max(0, count - _MAX_FINDINGS_OF_A_KIND)
+
+    def all_findings(self) -> list[Finding]:
+        more = {kind: count - _MAX_FINDINGS_OF_A_KIND for kind, count in self.counts.items()}
+        return self.findings + [
+            Finding(level, code, "", f"{count} more findings of this kind")
+            for (level, code), count in more.items()
+            if count > 0
+        ]
+
+
+def _settled_tally(onlooker: Onlooker, pool: Executor) -> _Tally:
+    """Look again as long as there are errors and the export file is changing."""
+    export_bytes = onlooker.read(EXPORT_FILE)
+    tally = _tally(onlooker, pool, export_bytes)
+    for _ in range(_ATTEMPTS - 1):
+        if tally.passed or (again := onlooker.read(EXPORT_FILE)) == export_bytes:
+            break
+        export_bytes = again
+        tally = _tally(onlooker, pool, export_bytes)
+    return tally
+
+
+def _tally(onlooker: Onlooker, pool: Executor, export_bytes: bytes | None) -> _Tally:
+    tally = _Tally()
+    if export_bytes is None:
+        tally.add_partition(_look_at_partition(onlooker))
+        return tally
+    try:
+        export = decode_export(export_bytes)
+    except DecodeError as exc:
+        code = Code.EXPORT_VERSION if isinstance(exc, UnknownVersion) else Code.EXPORT_UNREADABLE
+        tally.add([error(code, EXPORT_FILE, str(exc))])
+        return tally
+    fingerprint = schema_fingerprint(export.schema)
+    tally.add(verify_export(export, EXPORT_FILE, schema_fingerprint=fingerprint, null_value=NULL_VALUE))
+    _tally_root(onlooker, pool, export, tally)
+    return tally
+
+
+def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _Tally) -> None:
+    entries = {entry.path: entry for entry in export.partitions}
+    announced = {} if export.pending is None else {p.path: p for p in export.pending.partitions}
+    files: dict[str, dict[str, int]] = {path: {} for path in (*entries, *announced)}
+    others = _Tally()
+    for listed in onlooker.list(""):
+        path = _partition_of(listed.name, files)
+        if path is None:
+            others.add(_verify_other(onlooker, listed.name))
+        else:
+            files[path][listed.name[len(path) + 1 if path else 0 :]] = listed.size_bytes
+
+    def look(path: str) -> Looked:
+        entry, pending = entries.get(path), announced.get(path)
+
+        def attempt(sizes: Mapping[str, int]) -> Looked:
+            unfinished = pending is not None
+            looked = onlooker.look(path, sizes, [export.manifest_name], unfinished=unfinished)
+            more: Iterator[Finding] = iter(())
+            if looked.manifest is not None and looked.manifest_sha256 is not None:
+                seen, sha256 = looked.manifest, looked.manifest_sha256
+                more = verify_entry(export, entry, pending, path, manifest=seen, manifest_sha256=sha256)
+            elif looked.manifest_sha256 is None:
+                more = verify_absent(export, entry, pending, path, files=len(sizes))
+            return replace(looked, findings=(*more, *looked.findings))
+
+        return _settled(onlooker, path, files.pop(path), attempt)
+
+    for looked in pool.map(look, list(files)):
+        tally.add_partition(looked)
+    tally.add_others(others)
+
+
+def _look_at_partition(onlooker: Onlooker) -> Looked:
+    """Look at a prefix without an export file."""
+    if all(onlooker.read(name) is None for name in MANIFEST_NAMES):
+        return Looked((_nothing(is_empty=next(onlooker.list(""), None) is None),))
+
+    def attempt(sizes: Mapping[str, int]) -> Looked:
+        looked = onlooker.look("", sizes, MANIFEST_NAMES, unfinished=False)
+        return looked if looked.manifest_sha256 is not None else Looked((_nothing(is_empty=not sizes),))
+
+    return _settled(onlooker, "", {f.name: f.size_bytes for f in onlooker.list("")}, attempt)
+
+
+def _nothing(*, is_empty: bool) -> Finding:
+    wanted = " or ".join(map(repr, (EXPORT_FILE, *MANIFEST_NAMES)))
+    seen = "it does not exist or holds no file" if is_empty else "it holds files"
+    return error(Code.NOTHING_FOUND, "", f"{seen}, expected {wanted}")
+
+
+def _settled(
+    onlooker: Onlooker, path: str, sizes: dict[str, int], attempt: Callable[[Mapping[str, int]], Looked]
+) -> Looked:
+    """Look again as long as there are errors and the files are changing."""
+    looked = attempt(sizes)
+    for _ in range(_ATTEMPTS - 1):
+        if not sizes or all(f.level is not Level.ERROR for f in looked.findings):
+            break
+        again = {f.name: f.size_bytes for f in onlooker.list(path)}
+        if again == sizes:
+            break
+        sizes = again
+        looked = attempt(sizes)
+    return replace(looked, manifest=None)  # thousands of results may wait for the first one
+
+
+def _partition_of(name: str, paths: Mapping[str, object]) -> str | None:
+    """Give the innermost of the known partitions that a file lies in, or None."""
+    directory = name
+    while directory:
+        directory, _, _ = directory.rpartition("/")
+        if directory in paths:
+            return directory
+    return None
+
+
+def _verify_other(onlooker: Onlooker, name: str) -> Iterable[Finding]:
+    """Tell a partition that the export file does not list from any other file."""
+    directory, _, base = name.rpartition("/")
+    data = onlooker.read(name) if base in MANIFEST_NAMES else None
+    if data is not None:
+        try:
+            rows = decode_manifest(data).row_count
+        except DecodeError:
+            return verify_unlisted([name])
+        message = f"the export file does not list this partition of {rows} rows"
+        return [error(Code.PARTITION_UNLISTED, directory, message)]
+    return verify_unlisted([name])
