@@ -16,6 +16,8 @@ from rivet.manifest.model import Part
 ROW_GROUP_ROWS = 131_072
 ROW_GROUP_BYTES = 32 * 1024**2
 
+_WRITE_BUFFER_BYTES = 1024**2
+
 # A dictionary pays where values repeat; a sample of the part's first rows tells.
 _DICTIONARY_SAMPLE_ROWS = 1024
 _DICTIONARY_MAX_SHARE = 0.125
@@ -108,7 +110,9 @@ class _OpenPart:
         self.last: pa.Scalar | None = None
         self._sorted_by = settings.sorted_by
         self._max_file_size_bytes = settings.max_file_size_bytes
-        self._sink = pa.PythonFile(_DigestingSink(file, self.sha256), mode="w")
+        # A Parquet writer writes many small pieces; gathered, they do not each wait for the interpreter.
+        raw = pa.PythonFile(_DigestingSink(file, self.sha256), mode="w")
+        self._sink = pa.BufferedOutputStream(raw, _WRITE_BUFFER_BYTES)
         sorted_by = [] if settings.sorted_by is None else [schema.get_field_index(settings.sorted_by)]
         self._writer = pq.ParquetWriter(
             self._sink,
@@ -123,7 +127,7 @@ class _OpenPart:
 
     def has_room(self, table_bytes: int) -> bool:
         """Tell whether a row group of so many Arrow bytes surely keeps the file within its size."""
-        return self.file.size_bytes + table_bytes <= self._max_file_size_bytes
+        return bool(self._sink.tell() + table_bytes <= self._max_file_size_bytes)
 
     def write(self, table: pa.Table) -> None:
         """Append one row group."""
