@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
-from rivet.errors import ConfigError, Problem
+from rivet.errors import Problem
 from rivet.manifest.verdict import Verdict
 from rivet.outcome import ExportOutcome, PlanOutcome
 from rivet.plan.calendar import Granularity
@@ -53,14 +53,6 @@ def failed_too(told: Document, exit_code: int, problems: Sequence[Problem]) -> D
         "exit_code": exit_code,
         "errors": [*cast("list[Document]", told["errors"]), *_errors(problems)],
     }
-
-
-def problems_of(error: BaseException) -> tuple[Problem, ...]:
-    """Take an error apart into problems; one that is not about a place in the config has an empty path."""
-    if isinstance(error, ConfigError) and error.problems:
-        return error.problems
-    message = "; ".join([str(error), *getattr(error, "__notes__", ())])
-    return (Problem("", message, getattr(error, "hint", None)),)
 
 
 def run_export(outcome: ExportOutcome) -> Document:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rivet.errors import Problem
 from rivet.outcome import PlanOutcome
 from rivet.plan.windows import NULL_VALUE
-from rivet.report.summary import error_lines
+from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
 from rivet.report.wording import counted, one_line, size
 
@@ -54,7 +54,9 @@ def plan_error_lines(outcomes: Sequence[PlanOutcome]) -> list[str]:
 def _facts(outcome: PlanOutcome) -> list[str]:
     facts: list[tuple[str, str]] = []
     if outcome.source:
-        facts.append(("source", f"{outcome.source} ({outcome.engine}), consistency {outcome.consistency}"))
+        facts.append(("source", outcome.source))
+    if outcome.columns:
+        facts.append(("engine", f"{outcome.engine}, consistency {outcome.consistency}"))
         facts.append(("primary key", ", ".join(map(repr, outcome.primary_key)) or "none"))
     if outcome.partition_column is not None:
         zone = f" in {outcome.timezone}" if outcome.timezone else ""

@@ -1,30 +1,15 @@
-"""A run for people: a compact summary of each export, and its errors as `Error:` and `Hint:` lines.
+"""A run for people: a compact summary of each export, and what went wrong.
 
 Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rivet.errors import Problem
 from rivet.outcome import ExportOutcome, RunOutcome
+from rivet.report.errors import error_lines
 from rivet.report.validation import findings_table, verdict_line
 from rivet.report.wording import counted, duration, one_line, size
-
-
-def error_lines(problems: Sequence[Problem]) -> list[str]:
-    """Write each problem as an `Error:` line, and a `Hint:` line where there is a mend.
-
-    >>> error_lines([Problem("$.exports[0]", "no 'name'", "name it")])
-    ["Error: $.exports[0]: no 'name'", 'Hint: name it']
-    """
-    lines: list[str] = []
-    for problem in problems:
-        lines.append("Error: " + one_line(str(problem) if problem.path else problem.message))
-        if problem.hint:
-            lines.append("Hint: " + one_line(problem.hint))
-    return lines
 
 
 def run_lines(outcome: RunOutcome) -> list[str]:
@@ -58,7 +43,8 @@ def _export_lines(export: ExportOutcome) -> list[str]:
         *([f"consistency {export.consistency}"] if export.consistency else []),
         duration(export.duration_seconds),
     ]
-    changes = [f"{export.partitions_written:,} written ({size(export.bytes_written)})"]
+    written = f"{export.partitions_written:,} written"
+    changes = [f"{written} ({size(export.bytes_written)})" if export.partitions_written else written]
     for number, word in (
         (export.partitions_unchanged, "unchanged"),
         (export.partitions_removed, "removed"),

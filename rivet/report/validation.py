@@ -5,9 +5,12 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rivet.errors import Problem
 from rivet.manifest.verdict import Level, Verdict
+from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
 from rivet.report.wording import counted, one_line, size
 
@@ -66,3 +69,8 @@ def validate_lines(outcome: ValidateOutcome) -> list[str]:
         return []
     title = one_line(outcome.destination if outcome.name is None else outcome.name)
     return [*findings_table(outcome.verdict), f"{title}: {verdict_line(outcome.verdict)}"]
+
+
+def validate_error_lines(outcomes: Sequence[ValidateOutcome]) -> list[str]:
+    """Tell which prefixes could not be read at all; empty where each has a verdict."""
+    return error_lines([Problem(o.name or "", o.error, o.hint) for o in outcomes if o.error is not None])

@@ -7,9 +7,9 @@ from dataclasses import replace
 from rivet.errors import ConfigError, Problem
 from rivet.manifest.verdict import Finding, Level
 from rivet.outcome import PlannedPartition, PlanOutcome
-from rivet.report.document import problems_of
+from rivet.report.errors import error_lines, problems_of
 from rivet.report.planned import check_lines, plan_error_lines, plan_lines
-from rivet.report.summary import error_lines, run_error_lines, run_lines
+from rivet.report.summary import run_error_lines, run_lines
 from rivet.report.validation import ValidateOutcome, validate_lines, verdict_line
 from tests.report.outcomes import COMPLETE, FAILED, PLAN, SKIPPED, VERDICT, run_of
 
@@ -82,11 +82,11 @@ def test_a_plan_shows_each_partition_with_rows_and_path() -> None:
     """Facts, then one line per partition in order, NULL last, then warnings."""
     assert plan_lines(PLAN) == [
         "events:",
-        "  source          shop at db:5432 (postgres), consistency snapshot",
+        "  source          shop at db:5432",
+        "  engine          postgres, consistency snapshot",
         "  primary key     'id'",
         "  partitioned by  'created_at', day in UTC; no index leads with it",
-        "  rows            1,005 (5 with NULL), from 2023-01-01T00:00:00.000000Z"
-        " to 2023-01-02T23:59:59.999999Z",
+        f"  rows            1,005 (5 with NULL), from {PLAN.minimum} to {PLAN.maximum}",
         "  partitions      3",
         "  read in         2 scans, sorting about 5.0 MB at the server",
         "  destination     /out/events/",
@@ -122,10 +122,15 @@ def test_a_check_shows_both_types_of_each_column() -> None:
 def test_an_export_that_could_not_be_planned_says_what_was_known() -> None:
     """A failed plan shows its name and destination, and its error with the mend."""
     failed = PlanOutcome(
-        "events", "/out/events/", exit_code=2, error="no table 'event'", hint="did you mean 'events'?"
+        "events",
+        "/out/events/",
+        exit_code=2,
+        source="shop",
+        error="no table 'event'",
+        hint="did you mean 'events'?",
     )
 
-    assert plan_lines(failed) == ["events:", "  destination  /out/events/"]
+    assert plan_lines(failed) == ["events:", "  source       shop", "  destination  /out/events/"]
     assert plan_error_lines([failed]) == ["Error: events: no table 'event'", "Hint: did you mean 'events'?"]
 
 
