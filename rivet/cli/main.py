@@ -18,14 +18,18 @@ from rivet.cli.signals import Stop
 from rivet.errors import ConfigError
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give the process's exit code; `arguments` None are those of the process."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+def main() -> int:
+    """Run the command of this process, and give its exit code."""
     streams.hold_standard_descriptors()
-    invocation = Invocation.of(arguments, rivet.commands)
     stop = Stop()
+    stop.install()
+    return run_command_line(sys.argv[1:], stop)
+
+
+def run_command_line(arguments: Sequence[str], stop: Stop) -> int:
+    """Run one command, tell how it ended, and give the exit code."""
+    invocation = Invocation.of(arguments, rivet.commands)
     try:
-        stop.install()
         ending = _run(arguments, invocation)
         stop.settle()
     except BaseException as exc:  # noqa: BLE001 - every ending is told, bugs too

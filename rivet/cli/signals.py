@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from types import FrameType
 
 from rivet.errors import Interrupted
@@ -20,24 +21,33 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._received = 0
         self._settled = False
 
     def install(self) -> None:
         """Take over the signals; one that the parent had ignored, as `nohup` and `&` do, stays ignored."""
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        # The main thread may be deep in a driver's C code, where Python's own handlers wait for its return.
+        threading.Thread(target=_end_at_third, args=(reading,), daemon=True).start()
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._handle)
+                signal.signal(number, self._interrupt)
 
     def settle(self) -> None:
         """Interrupt nothing from here on: how the command ended is known and is being told."""
         self._settled = True
 
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self._received += 1
-        if self._received == 1 and not self._settled:
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._settled:
+            self._settled = True
             raise KeyboardInterrupt
-        if self._received >= 3:
-            if os.isatty(2):
-                os.write(2, SHOW_CURSOR)
-            os._exit(Interrupted.exit_code)
+
+
+def _end_at_third(signals: int) -> None:
+    """Read one byte for each signal that has a handler, and end the process at the third."""
+    for _ in range(3):
+        os.read(signals, 1)
+    if os.isatty(2):
+        os.write(2, SHOW_CURSOR)
+    os._exit(Interrupted.exit_code)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from rivet.cli.main import main
+from rivet.cli.main import run_command_line
+from rivet.cli.signals import Stop
 from rivet.config.settings import (
     ExportSettings,
     LocalDestinationSettings,
@@ -37,10 +38,22 @@ def environment(**variables: str) -> dict[str, str]:
     return {"PATH": os.defpath, "PYTHONPATH": str(REPOSITORY)} | variables
 
 
-def start(*command: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process of its own, with its streams in pipes unless told otherwise."""
+@contextmanager
+def start(*command: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process with its streams in pipes unless told otherwise; on leaving it is gone."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen(command, **{"env": environment(), **pipes, **options})
+    with subprocess.Popen(command, **{"env": environment(), **pipes, **options}) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def finish(*command: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a command to its end with nothing on its standard input."""
+    with start(*command, **{"stdin": subprocess.DEVNULL, **options}) as process:
+        out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(command, process.returncode, out or b"", err or b"")
 
 
 @dataclass(frozen=True)
@@ -63,18 +76,15 @@ Command = Callable[..., Result]
 
 
 @pytest.fixture
-def rivet(capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
-    """Give a function that runs the command with arguments in this process."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+def rivet(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Give a function that runs the command with arguments in this process, which keeps its signals."""
 
     def run(*arguments: str) -> Result:
-        exit_code = main(arguments)
+        exit_code = run_command_line(arguments, Stop())
         told = capsys.readouterr()
         return Result(exit_code, told.out, told.err)
 
-    yield run
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    return run
 
 
 @pytest.fixture
@@ -103,7 +113,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
     return replace
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def loaded(stub: Stub, settings: Settings) -> None:
     """Let every config load as these settings."""
     stub("rivet.config.load", load_settings=lambda _path, _environ: settings)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sqlite3
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -35,21 +37,27 @@ def succeed(listener: Listener, run_id: str) -> RunOutcome:
 
 
 def wait(listener: Listener, run_id: str) -> RunOutcome:
-    """Wait for a signal; then stop in order, telling each further signal, until a line comes in."""
+    """Wait for a signal; then stop in order as soon as a line comes in."""
     del listener, run_id
     try:
         told("running")
         while True:
             signal.pause()
     finally:
-        woken, waking = os.pipe()
-        os.set_blocking(waking, False)
-        signal.set_wakeup_fd(waking)
         told("stopping")
-        while os.environ.get("STUBBORN"):
-            os.read(woken, 1)
-            told("again")
         sys.stdin.readline()
+
+
+def sink(listener: Listener, run_id: str) -> RunOutcome:
+    """Stay in C code that no Python handler of a signal can reach."""
+    del listener, run_id
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    connection = sqlite3.connect(":memory:")
+    with suppress(KeyboardInterrupt):  # the first signal may come before the C code is entered
+        told("running")
+        connection.execute(endless).fetchall()
+    connection.execute(endless).fetchall()
+    raise AssertionError
 
 
 def crash(listener: Listener, run_id: str) -> RunOutcome:
@@ -81,18 +89,16 @@ def grumble(listener: Listener, run_id: str) -> RunOutcome:
 def run(settings: Settings, *, listener: Listener, run_id: str, **_: object) -> RunOutcome:
     """Run the scenario that the command line names."""
     del settings
-    return {"succeed": succeed, "wait": wait, "crash": crash, "hide": hide, "grumble": grumble}[SCENARIO](
-        listener, run_id
-    )
+    scenarios = (succeed, wait, sink, crash, hide, grumble)
+    return next(s for s in scenarios if s.__name__ == SCENARIO)(listener, run_id)
 
-
-for name, members in (
-    ("rivet.config.load", {"load_settings": lambda _path, _environ: SETTINGS}),
-    ("rivet.run", {"run": run}),
-):
-    sys.modules[name] = ModuleType(name)
-    vars(sys.modules[name]).update(members)
 
 if __name__ == "__main__":
+    for name, members in (
+        ("rivet.config.load", {"load_settings": lambda _path, _environ: SETTINGS}),
+        ("rivet.run", {"run": run}),
+    ):
+        sys.modules[name] = ModuleType(name)
+        vars(sys.modules[name]).update(members)
     SCENARIO = sys.argv.pop(1)
     sys.exit(main())

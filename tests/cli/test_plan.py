@@ -13,6 +13,8 @@ from rivet.outcome import PlanOutcome
 from tests.cli.conftest import Command, Stub
 from tests.report.outcomes import PLAN
 
+pytestmark = pytest.mark.usefixtures("loaded")
+
 Looks = Callable[..., None]
 
 

@@ -26,6 +26,8 @@ from rivet.outcome import ExportOutcome, RunOutcome
 from tests.cli.conftest import PASSWORD, Command, Stub
 from tests.report.outcomes import COMPLETE, FAILED, SKIPPED, VERDICT, run_of
 
+pytestmark = pytest.mark.usefixtures("loaded")
+
 RUN = ("run", "--config", "c.yaml")
 
 

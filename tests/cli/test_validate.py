@@ -14,6 +14,8 @@ from rivet.manifest.verdict import Verdict
 from tests.cli.conftest import Command
 from tests.report.outcomes import VERDICT
 
+pytestmark = pytest.mark.usefixtures("loaded")
+
 CLEAN = replace(VERDICT, findings=())
 Verdicts = Callable[..., list[tuple[str, object, object]]]
 
