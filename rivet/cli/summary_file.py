@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,7 +80,7 @@ class SummaryFile:
         return not stat.S_ISREG(mode)
 
     def _temporary(self) -> Path:
-        return self._target().with_name(f".{secrets.token_hex(8)}.rivet-summary")
+        return self._target().with_name(f".{os.urandom(8).hex()}.rivet-summary")
 
     @staticmethod
     def _create(path: Path) -> int:

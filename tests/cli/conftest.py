@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +24,8 @@ from rivet.config.settings import (
     Settings,
     SourceSettings,
 )
+from rivet.events import Event, Listener
+from rivet.outcome import RunOutcome
 
 PASSWORD = "p@ss/w?rd#1% 'é"
 
@@ -105,12 +107,36 @@ Stub = Callable[..., None]
 def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
     """Give a function that replaces a module of Rivet by one with just the given members."""
 
-    def replace(name: str, **members: object) -> None:
+    def put(name: str, **members: object) -> None:
         module = ModuleType(name)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
 
-    return replace
+    return put
+
+
+Ends = Callable[[RunOutcome | BaseException], list[dict[str, object]]]
+
+
+@pytest.fixture
+def ends(stub: Stub) -> Ends:
+    """Give a function that makes every run end so; it gives the list of what runs were asked for."""
+
+    def end(ending: RunOutcome | BaseException) -> list[dict[str, object]]:
+        asked: list[dict[str, object]] = []
+
+        def run(settings: Settings, *, listener: Listener, run_id: str, **options: object) -> RunOutcome:
+            asked.append({"exports": [e.name for e in settings.exports], **options})
+            listener(Event("started", "events", "reading shop"))
+            listener(Event("warning", "events", "odd"))
+            if isinstance(ending, BaseException):
+                raise ending
+            return replace(ending, run_id=run_id)
+
+        stub("rivet.run", run=run)
+        return asked
+
+    return end
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
@@ -21,38 +20,13 @@ from rivet.errors import (
     RivetError,
     SourceDenied,
 )
-from rivet.events import Event, Listener
-from rivet.outcome import ExportOutcome, RunOutcome
-from tests.cli.conftest import PASSWORD, Command, Stub
+from rivet.outcome import ExportOutcome
+from tests.cli.conftest import Command, Ends, Stub
 from tests.report.outcomes import COMPLETE, FAILED, SKIPPED, VERDICT, run_of
 
 pytestmark = pytest.mark.usefixtures("loaded")
 
 RUN = ("run", "--config", "c.yaml")
-
-
-@pytest.fixture
-def ends(stub: Stub) -> Callable[[RunOutcome | BaseException], list[dict[str, object]]]:
-    """Give a function that makes every run end so; it gives the list of what runs were asked for."""
-
-    def end(ending: RunOutcome | BaseException) -> list[dict[str, object]]:
-        asked: list[dict[str, object]] = []
-
-        def run(settings: Settings, *, listener: Listener, run_id: str, **options: object) -> RunOutcome:
-            asked.append({"exports": [e.name for e in settings.exports], **options})
-            listener(Event("started", "events", "reading shop"))
-            listener(Event("warning", "events", "odd"))
-            if isinstance(ending, BaseException):
-                raise ending
-            return replace(ending, run_id=run_id)
-
-        stub("rivet.run", run=run)
-        return asked
-
-    return end
-
-
-Ends = Callable[[RunOutcome | BaseException], list[dict[str, object]]]
 
 
 def test_a_run_passes_on_what_it_was_asked_for(rivet: Command, ends: Ends) -> None:
@@ -190,91 +164,6 @@ def test_a_bad_config_is_told_problem_by_problem(rivet: Command, stub: Stub, tmp
     assert file.read_text(encoding="utf-8") == told.out
 
 
-def test_a_bug_keeps_its_traceback_and_loses_its_secrets(rivet: Command, ends: Ends) -> None:
-    """An unforeseen error exits 1 with a traceback, a word to report it, and no form of the password."""
-    bug = ValueError(f"cannot parse postgres://rivet:{quote(PASSWORD, safe='')}@db and {PASSWORD!r}")
-    bug.__cause__ = KeyError(PASSWORD)
-    bug.add_note(f"with {PASSWORD}")
-    ends(bug)
-
-    told = rivet(*RUN, "--json")
-
-    assert told.exit_code == told.document["exit_code"] == 1
-    assert "Traceback (most recent call last):" in told.err
-    assert "in run_command" in told.err
-    assert told.err.splitlines()[-1].startswith("Hint: this is a bug in rivet")
-    assert (
-        "internal error: ValueError: cannot parse postgres://rivet:***@db"
-        in told.document["errors"][0]["message"]
-    )
-    for form in (PASSWORD, quote(PASSWORD), quote(PASSWORD, safe=""), "p@ss", "p%40ss"):
-        assert form not in told.err
-        assert form not in told.out
-
-
-def test_a_bug_before_the_secrets_are_known_withholds_messages(rivet: Command, stub: Stub) -> None:
-    """What a config holds cannot leak from a bug in its loading, since no message of it is shown."""
-
-    def break_down(*_: object) -> Settings:
-        raise ValueError(f"url postgres://u:{PASSWORD}@h") from RuntimeError(PASSWORD)
-
-    stub("rivet.config.load", load_settings=break_down)
-
-    told = rivet(*RUN, "--json")
-
-    assert told.exit_code == 1
-    assert "in break_down" in told.err
-    assert "internal error: ValueError: message withheld" in told.document["errors"][0]["message"]
-    assert "p@ss" not in told.err + told.out
-
-
-def test_bugs_that_come_in_a_group_are_masked_too(rivet: Command, ends: Ends) -> None:
-    """Each member of an exception group keeps its traceback and loses its secrets."""
-    ends(ExceptionGroup("two", [ValueError(PASSWORD), TypeError("plain")]))
-
-    told = rivet(*RUN)
-
-    assert "ValueError: ***" in told.err
-    assert "TypeError: plain" in told.err
-    assert "p@ss" not in told.err
-
-
-def test_an_interrupted_run_tells_what_was_done_before(rivet: Command, ends: Ends) -> None:
-    """An interruption exits 130 with the outcomes of the exports that had ended, and without a traceback."""
-    struck = replace(FAILED, exit_code=130, error="interrupted", hint=None)
-    ends(run_of(COMPLETE, struck, SKIPPED, cause=KeyboardInterrupt()))
-
-    told = rivet(*RUN, "--json")
-
-    assert told.exit_code == told.document["exit_code"] == 130
-    assert [e["status"] for e in told.document["exports"]] == ["complete", "failed", "skipped"]
-    assert "Error: orders: interrupted" in told.err.splitlines()
-    assert "Traceback" not in told.err
-
-
-def test_a_bug_in_one_export_tells_what_was_done_before(rivet: Command, ends: Ends) -> None:
-    """A bug that struck one export leaves the outcomes of the others in the document."""
-    struck = replace(FAILED, exit_code=1, error="internal error", hint=None)
-    ends(run_of(COMPLETE, struck, cause=ValueError(PASSWORD)))
-
-    told = rivet(*RUN, "--json")
-
-    assert told.exit_code == 1
-    assert [e["name"] for e in told.document["exports"]] == ["events", "orders"]
-    assert told.document["errors"][0]["message"] == "internal error: ValueError: ***"
-    assert "Traceback" in told.err
-
-
-def test_an_interruption_without_outcomes_is_told_in_the_document(rivet: Command, ends: Ends) -> None:
-    """A signal that comes before any export has begun still ends with a document and exit code 130."""
-    ends(KeyboardInterrupt())
-
-    told = rivet(*RUN, "--json")
-
-    assert told.exit_code == told.document["exit_code"] == 130
-    assert told.err.splitlines()[-1] == "Error: interrupted"
-
-
 def test_findings_of_validation_are_told_even_when_quiet(rivet: Command, ends: Ends) -> None:
     """What `--validate` found is an error, so `--quiet` does not hide it."""
     ends(
@@ -302,70 +191,8 @@ def test_json_lines_are_all_that_is_on_stderr(rivet: Command, ends: Ends) -> Non
     assert "Error: orders: connection" in lines[-1]["message"]
 
 
-@pytest.mark.parametrize("arguments", [("--log-format=json",), ("--log-format", "json")])
-def test_a_bug_is_a_json_line_too(rivet: Command, ends: Ends, arguments: tuple[str, ...]) -> None:
-    """A traceback does not break a log of JSON lines."""
-    ends(ValueError("odd"))
-
-    told = rivet(*RUN, *arguments)
-
-    ended = [json.loads(line) for line in told.err.splitlines()][-1]
-    assert "Traceback (most recent call last):\n" in ended["message"]
-    assert ended["facts"]["exit_code"] == 1
-
-
 def test_json_lines_are_silent_on_success_when_quiet(rivet: Command, ends: Ends) -> None:
     """`--quiet` holds for JSON lines as it does for text."""
     ends(run_of(COMPLETE))
 
     assert rivet(*RUN, "--log-format", "json", "--quiet").err == ""
-
-
-def test_the_summary_file_holds_the_document_of_every_ending(
-    rivet: Command, ends: Ends, tmp_path: Path
-) -> None:
-    """Success, failure, bug and interruption each replace the file by the document of that ending."""
-    file = tmp_path / "summary.json"
-    for ending in (run_of(COMPLETE), run_of(FAILED), PlanError("no"), ValueError("bug"), KeyboardInterrupt()):
-        ends(ending)
-
-        told = rivet(*RUN, "--json", f"--summary-file={file}")
-
-        assert file.read_text(encoding="utf-8") == told.out
-    assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]
-
-
-def test_an_unwritable_summary_file_is_told_before_the_run(
-    rivet: Command, ends: Ends, tmp_path: Path
-) -> None:
-    """A file that cannot be written exits 2 and no run begins."""
-    asked = ends(run_of(COMPLETE))
-
-    told = rivet(*RUN, "--json", "--summary-file", str(tmp_path / "missing" / "summary.json"))
-
-    assert told.exit_code == told.document["exit_code"] == 2
-    assert "--summary-file" in told.document["errors"][0]["message"]
-    assert told.err.count("Error: ") == 1
-    assert asked == []
-
-
-def test_a_summary_file_that_fails_at_the_end_is_an_error(
-    rivet: Command, ends: Ends, stub: Stub, tmp_path: Path
-) -> None:
-    """A run that went well exits 3 where its summary could not be written after all, and says so."""
-    folder = tmp_path / "gone"
-    folder.mkdir()
-    ends(run_of(COMPLETE))
-
-    def lose(_settings: Settings, *, run_id: str, **_: object) -> RunOutcome:
-        folder.rmdir()
-        return replace(run_of(COMPLETE), run_id=run_id)
-
-    stub("rivet.run", run=lose)
-
-    told = rivet(*RUN, "--json", "--summary-file", str(folder / "summary.json"))
-
-    assert told.exit_code == told.document["exit_code"] == 3
-    assert told.document["exports"][0]["status"] == "complete"
-    assert "summary.json" in told.document["errors"][0]["message"]
-    assert "Error: --summary-file: cannot write" in told.err
