@@ -91,7 +91,7 @@ def test_settings_of_role_and_server_change_nothing(postgres_database: Database)
     }
     query = (
         r"SELECT '2020-01-02 03:04:05+00'::timestamptz AS z, '2020-01-02'::date AS d, 0.1::float8 AS f,"
-        r" '1 day 2 hours'::interval AS v, decode('00ff', 'hex') AS b, '€\' AS s, 1234.5::numeric::money AS m,"
+        r" '1 day 2 hours'::interval AS v, decode('00ff', 'hex') AS b, '€\' AS s, 1234.5::money AS m,"
         r" current_setting('idle_in_transaction_session_timeout') AS idle"
     )
     expected = read_all(postgres_database, query=query)

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import sqlalchemy
-from psycopg import pq
+from psycopg import generators, pq
 
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.schema import Column
@@ -96,11 +96,14 @@ def _describe_query(connection: sqlalchemy.Connection, text: str, exclude: Seque
 
 def _output(connection: sqlalchemy.Connection, statement: str, doing: str) -> list[tuple[str, _Described]]:
     """Let the server parse one statement by itself, and list what it would give."""
-    server = driver_of(connection).pgconn
+    driver = driver_of(connection)
     with translated(doing):
-        result = server.prepare(b"", statement.encode())
+        # libpq's own blocking calls would hold every other thread, and an interrupt, while they wait.
+        driver.pgconn.send_prepare(b"", statement.encode())
+        result = driver.wait(generators.execute(driver.pgconn))[-1]
         if result.status == pq.ExecStatus.COMMAND_OK:
-            result = server.describe_prepared(b"")
+            driver.pgconn.send_describe_prepared(b"")
+            result = driver.wait(generators.execute(driver.pgconn))[-1]
         if result.status != pq.ExecStatus.COMMAND_OK:
             raise psycopg.errors.error_from_result(result, "utf-8")
     if result.nparams:

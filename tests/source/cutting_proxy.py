@@ -1,0 +1,76 @@
+"""A line to a real server that breaks after a given number of bytes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+
+class CuttingProxy:
+    """Forward connections to a server; cut the first one when the server has sent so many bytes over it.
+
+    Attributes:
+        port: Where to connect, on 127.0.0.1.
+        received: Bytes that the server has sent over the first connection so far.
+    """
+
+    def __init__(self, host: str, port: int, budget: int) -> None:
+        self._server = (host, port)
+        self._budget = budget
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets = [self._listener]
+        self._threads: list[threading.Thread] = []
+        self.port: int = self._listener.getsockname()[1]
+        self.received = 0
+
+    def __enter__(self) -> Self:
+        self._start(self._accept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for end in list(self._sockets):
+            _shut(end)
+        for thread in list(self._threads):
+            thread.join()
+        for end in self._sockets:
+            end.close()
+
+    def _start(self, target: Callable[..., None], *args: socket.socket) -> None:
+        thread = threading.Thread(target=target, args=args)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        first = True
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._sockets.append(client)
+                upstream = socket.create_connection(self._server)
+                self._sockets.append(upstream)
+                self._start(self._cut if first else self._forward, upstream, client)
+                self._start(self._forward, client, upstream)
+                first = False
+
+    def _pump(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if counted:
+                    data = data[: self._budget - self.received]
+                    self.received += len(data)
+                target.sendall(data)
+                if counted and self.received >= self._budget:
+                    break
+        _shut(source)
+        _shut(target)
+
+
+def _shut(end: socket.socket) -> None:
+    with suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
