@@ -58,15 +58,19 @@ class CuttingProxy:
                 self._start(self._forward, client, upstream)
                 first = False
 
-    def _pump(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
+    def _cut(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while self.received < self._budget and (data := source.recv(65536)):
+                allowed = data[: self._budget - self.received]
+                self.received += len(allowed)
+                target.sendall(allowed)
+        _shut(source)
+        _shut(target)
+
+    def _forward(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
-                if counted:
-                    data = data[: self._budget - self.received]
-                    self.received += len(data)
                 target.sendall(data)
-                if counted and self.received >= self._budget:
-                    break
         _shut(source)
         _shut(target)
 
