@@ -37,6 +37,14 @@ class TestPartition:
 
         assert found(check(tmp_path / "copy")) == [("error", "partition_renamed", "")]
 
+    def test_below_another_partition(self, tmp_path: Path) -> None:
+        """Below another directory of the same key the inner one counts, as it does for readers."""
+        root = events(tmp_path / FIRST).root
+
+        assert check(tmp_path, f"{FIRST}/{SECOND}").findings == ()
+        (root / SECOND).rename(root / "copy")
+        assert found(check(tmp_path, f"{FIRST}/copy")) == [("error", "partition_renamed", "")]
+
     def test_null_rows_with_values(self, tmp_path: Path) -> None:
         """A row with a value in the NULL partition is an error."""
         builder = Builder(tmp_path)

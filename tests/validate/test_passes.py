@@ -130,6 +130,15 @@ class TestPasses:
 
         assert check(root, depth="quick").findings == ()
 
+    def test_null_row_groups(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """NULL rows are counted over all row groups and batches."""
+        monkeypatch.setattr("rivet.validate.footer._BATCH_ROWS", 2)
+        builder = Builder(tmp_path, parquet={"row_group_size": 2})
+        builder.partition(None, [None] * 5)
+
+        for depth in DEPTHS:
+            assert check(builder.finish(), depth=depth).findings == ()
+
     def test_row_groups(self, tmp_path: Path) -> None:
         """The span of a part is that of all its row groups, whether or not they are in order."""
         builder = Builder(tmp_path, parquet={"row_group_size": 2})
@@ -137,6 +146,13 @@ class TestPasses:
 
         for depth in DEPTHS:
             assert check(builder.finish(), depth=depth).findings == ()
+
+    def test_many_row_groups(self, tmp_path: Path) -> None:
+        """A footer of many row groups is read to its end."""
+        builder = Builder(tmp_path, parquet={"row_group_size": 1})
+        builder.partition("2023-01-01", [instant(f"2023-01-01T{h:02}:30") for h in range(24)])
+
+        assert check(builder.finish(), depth="quick").findings == ()
 
     def test_depth(self, tmp_path: Path) -> None:
         """Without a depth, local disk is read in full and stores quickly, and the verdict says so."""

@@ -51,12 +51,14 @@ class TestOpens:
         assert validate(*open_prefix(f"a=b/out/{FIRST}/v1", tmp_path)).findings == ()
 
     def test_root_below_a_key(self, tmp_path: Path) -> None:
-        """A root below somebody else's `key=value` directory is opened as a root."""
+        """A root below somebody else's `key=value` directory is opened as a root, staged files hidden."""
         builder = Builder(tmp_path / "region=eu" / "out", template=None)
         builder.partition(None, [instant("2023-01-01")])
 
         assert validate(*open_prefix("region=eu/out", tmp_path)).findings == ()
         builder.finish()
+        (builder.root / "_rivet_staging" / "run").mkdir(parents=True)
+        (builder.root / "_rivet_staging" / "run" / "staged").touch()
         verdict = validate(*open_prefix("region=eu/out", tmp_path))
         assert (verdict.findings, verdict.prefix) == ((), f"{builder.root}/")
 

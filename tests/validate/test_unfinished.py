@@ -93,6 +93,13 @@ class TestUnfinished:
 
         assert found(check(root))[2:] == [("error", "unlisted_parquet", f"{SECOND}/new.parquet")]
 
+    def test_totals(self, tmp_path: Path) -> None:
+        """While a run publishes, partitions and the counts of the run before it need not add up."""
+        root = events(tmp_path).finish(source_rows=1, source_null_rows=0)
+        edit(root / EXPORT_FILE, lambda e: e.update(self.pending(None, "sha256:0")))
+
+        assert check(root).passed
+
     def test_only_staging(self, tmp_path: Path) -> None:
         """A first run that was killed before it published anything leaves a valid, unfinished tree."""
         builder = Builder(tmp_path)
