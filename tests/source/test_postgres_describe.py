@@ -89,6 +89,23 @@ def test_everything_that_holds_rows_can_be_read(postgres_database: Database) -> 
     assert describe(postgres_database, "seen").indexed == frozenset()
 
 
+def test_a_foreign_table_has_no_snapshot(postgres_database: Database) -> None:
+    """What comes from another server is not of one moment, and the description says so."""
+    server = postgres_database.server
+    if not server.fetch("SELECT 1 FROM pg_available_extensions WHERE name = 'file_fdw'"):
+        pytest.skip("file_fdw is not installed")
+    with server.connect(postgres_database.name) as admin:
+        admin.execute(
+            "CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;"
+            "CREATE FOREIGN TABLE far (line text) SERVER files OPTIONS (filename '/etc/hosts');"
+            f"CREATE VIEW near AS SELECT * FROM far; GRANT SELECT ON far, near TO {server.user}"
+        )
+    for table in ("far", "near"):
+        relation = describe(postgres_database, table)
+        assert relation.consistency is Consistency.STATEMENT
+        assert "foreign" in relation.consistency_reason
+
+
 def test_odd_names_are_quoted_everywhere(postgres_database: Database) -> None:
     """Names with any sign in them are described, probed, counted, planned and read."""
     quoted = ['"' + name.replace('"', '""') + '"' for name in ODD]

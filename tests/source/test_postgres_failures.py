@@ -107,6 +107,18 @@ def test_the_environment_leads_nowhere_else(
         assert session.describe(Request(query="SELECT 1 AS i")).columns
 
 
+def test_a_unix_socket_is_a_host(postgres_database: Database) -> None:
+    """A directory as host is that of the server's Unix socket, for both connections."""
+    server = postgres_database.server
+    assert isinstance(server, PostgresServer)
+    directory = server.log.parents[2]
+    assert list(directory.glob(".s.PGSQL.*"))
+    settings = settings_of(postgres_database, host=str(directory))
+    with open_source(settings).session() as session:
+        relation = session.describe(Request(query="SELECT inet_client_addr() IS NULL AS here"))
+        assert read_scan(session, relation).to_pylist() == [{"here": True}]
+
+
 def test_tls_by_environment_alone_is_refused(
     postgres_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,8 +13,9 @@ from rivet.errors import SourceUnavailable
 from rivet.plan.schema import Column
 from rivet.source.csv import CsvDecoder
 from rivet.source.pipe import BlockStream, ReaderThread, Sink
-from rivet.source.postgres.connecting import Login, address_of, close_bulk, open_bulk
+from rivet.source.postgres.connecting import address_of, close_bulk, open_bulk
 from rivet.source.postgres.errors import translated
+from rivet.source.postgres.login import Login
 
 _COPIED = re.compile(r"COPY (\d+)")
 

@@ -1,21 +1,16 @@
 """Opens the two connections of a session: one for bulk rows, one for everything else.
 
 asyncpg connects first, since it alone tells by code why a server refuses; psycopg, under SQLAlchemy, then
-goes to the very address that answered, as a name may stand for several servers. The environment names no
-host, port, user or database here; only a password that the config leaves out may come from PGPASSWORD or
-a password file.
+goes to the very address that answered, as a name may stand for several servers.
 """
 
 from __future__ import annotations
 
-import getpass
 import math
-import os
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -23,14 +18,15 @@ import psycopg
 import sqlalchemy
 from sqlalchemy.pool import NullPool
 
-from rivet.config.settings import SourceSettings, Tls
-from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.errors import SourceError, SourceUnavailable
 from rivet.source.postgres.errors import translated
+from rivet.source.postgres.login import Login
 from rivet.source.tls import libpq_parameters, ssl_context
 
-_DEFAULT_PORT = 5432
-_SOCKET_DIRECTORIES = ("/run/postgresql", "/var/run/postgresql", "/tmp")  # noqa: S108  libpq's and Debian's
 _CLOSE_SECONDS = 5.0
+# A sort may keep a line silent for longer than a firewall remembers it; without a sign of life a run would
+# wait for ever on a line that is gone.
+_KEEPALIVE = {"idle": 60, "interval": 15, "count": 4}
 _VERSION_WITH_TRANSACTION_TIMEOUT = 17
 
 # Everything that changes the text of a value or the order of unsorted rows, and the timeouts that would end
@@ -47,61 +43,6 @@ _PINNED = (
     ("synchronize_seqscans", "off"),
     ("idle_in_transaction_session_timeout", "0"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """Where and as whom to connect, every part decided.
-
-    Attributes:
-        host: A name, an address, or the directory of a Unix socket.
-        password: Or None, which leaves it to the drivers' password files.
-    """
-
-    host: str
-    port: int
-    user: str
-    database: str
-    password: str | None
-    tls: Tls | None
-    connect_timeout_seconds: float
-    statement_timeout_seconds: float
-
-    def __repr__(self) -> str:
-        return f"{self.database!r} at {self.host}:{self.port}"
-
-
-def login_of(settings: SourceSettings) -> Login:
-    """Decide every part that the settings leave open.
-
-    Raises:
-        SourceDenied: TLS is asked for where there can be none, or only by an environment variable.
-    """
-    port = settings.port or _DEFAULT_PORT
-    host = settings.host or _local_host(port)
-    if settings.tls is None:
-        wanted = os.environ.get("PGSSLMODE", "")
-        if wanted in ("require", "verify-ca", "verify-full"):
-            raise SourceDenied(
-                f"PGSSLMODE is {wanted!r}, but the config says nothing of TLS",
-                hint=f"write `tls: {{mode: {wanted}}}` under `source`",
-            )
-    elif settings.tls.mode != "disable" and host.startswith("/"):
-        raise SourceDenied(
-            f"tls mode {settings.tls.mode!r} cannot be had over the Unix socket in {host!r}",
-            hint="name a host, or take `tls` out",
-        )
-    user = settings.user or getpass.getuser()
-    return Login(
-        host=host,
-        port=port,
-        user=user,
-        database=settings.database or user,
-        password=settings.password.reveal() if settings.password is not None else None,
-        tls=settings.tls,
-        connect_timeout_seconds=settings.connect_timeout_seconds,
-        statement_timeout_seconds=settings.statement_timeout_seconds,
-    )
 
 
 async def open_bulk(login: Login, snapshot: str | None) -> Any:
@@ -128,6 +69,7 @@ async def open_bulk(login: Login, snapshot: str | None) -> Any:
             target_session_attrs="any",
         )
     try:
+        _keep_alive(connection)
         with translated("cannot begin a read-only transaction"):
             await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if snapshot is not None:
@@ -179,6 +121,7 @@ def control_connection(login: Login, address: str | None, snapshot: str) -> Iter
         "target_session_attrs": "any",
         "gssencmode": "disable",
         "prepare_threshold": None,
+        **{f"keepalives_{name}": value for name, value in _KEEPALIVE.items()},
     } | (libpq_parameters(login.tls) if login.tls is not None else {"sslmode": "prefer"})
     # The password goes to the driver by the function alone: a URL could be shown.
     engine = sqlalchemy.create_engine(
@@ -228,6 +171,16 @@ def _joining() -> Iterator[None]:
         ) from exc
 
 
+def _keep_alive(bulk: Any) -> None:
+    line = bulk._transport.get_extra_info("socket")  # noqa: SLF001  there is no public way
+    if line is None or line.family == socket.AF_UNIX:
+        return
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, option in (("idle", "TCP_KEEPIDLE"), ("interval", "TCP_KEEPINTVL"), ("count", "TCP_KEEPCNT")):
+        if hasattr(socket, option):  # Linux, and most others
+            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), _KEEPALIVE[name])
+
+
 def _join(snapshot: str) -> str:
     return f"SET TRANSACTION SNAPSHOT '{snapshot}'"
 
@@ -240,10 +193,3 @@ def _pins(login: Login, major_version: int) -> str:
         milliseconds = max(1, round(login.statement_timeout_seconds * 1000))
         settings.append(("statement_timeout", str(milliseconds)))
     return "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings)
-
-
-def _local_host(port: int) -> str:
-    for directory in _SOCKET_DIRECTORIES:
-        if (Path(directory) / f".s.PGSQL.{port}").exists():
-            return directory
-    return "localhost"

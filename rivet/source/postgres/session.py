@@ -14,8 +14,9 @@ from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import Axis
 from rivet.source.postgres import describing
 from rivet.source.postgres.bulk import BulkReader, PostgresBatches
-from rivet.source.postgres.connecting import Login, run_text
+from rivet.source.postgres.connecting import run_text
 from rivet.source.postgres.errors import translated
+from rivet.source.postgres.login import Login
 from rivet.source.postgres.statements import count_statement, probe_statement, read_statement
 from rivet.source.protocol import Batches, Probe, Relation, Request
 

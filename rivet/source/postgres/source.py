@@ -7,7 +7,8 @@ from contextlib import closing, contextmanager
 
 from rivet.config.settings import SourceSettings
 from rivet.source.postgres.bulk import BulkReader
-from rivet.source.postgres.connecting import control_connection, login_of
+from rivet.source.postgres.connecting import control_connection
+from rivet.source.postgres.login import login_of, place_of
 from rivet.source.postgres.session import PostgresSession
 
 
@@ -20,7 +21,8 @@ class PostgresSource:
     @property
     def label(self) -> str:
         """Name the database for people, without a secret."""
-        return f"PostgreSQL database {login_of(self._settings)!r}"
+        host, port = place_of(self._settings)
+        return f"PostgreSQL database {self._settings.database!r} at {host}:{port}"
 
     @contextmanager
     def session(self) -> Iterator[PostgresSession]:
