@@ -79,8 +79,9 @@ class _Export:
     def run(self, session: Session, snapshot: ExitStack) -> ExportOutcome:
         self._refuse_vanished_early()
         self._tell_plan()
-        tree = recover(self._record.destination, self._layout, self._tree)
-        publisher = Publisher(self._record.destination, self._layout, tree, self._record.blank())
+        # From here on what counts is the tree as it stands after a killed run was finished or undone.
+        self._tree = recover(self._record.destination, self._layout, self._tree)
+        publisher = Publisher(self._record.destination, self._layout, self._tree, self._record.blank())
         publisher.begin()
         try:
             with self._stager() as stager:

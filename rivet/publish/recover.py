@@ -27,7 +27,9 @@ def recover(destination: Destination, layout: Layout, tree: Tree) -> Tree:
                 entries[partition.path] = entry
             elif partition.new_sha256 is None or partition.old_sha256 is None:
                 entries.pop(partition.path, None)
-        destination.sweep([pending.run_id])
+    if tree.export is not None:
+        # A run may also be killed after its last publish step, while it removes what it staged.
+        destination.sweep({tree.export.run_id} | ({pending.run_id} if pending else set()))
     garbage = _garbage(destination, layout, tree)
     destination.delete(garbage)
     if pending is None and not garbage:

@@ -39,7 +39,7 @@ def _killing(method: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
     return wrapped
 
 
-def _run_killed_at(change: int, arguments: list[str]) -> str:
+def _run_killed_at(change: int) -> str:
     child = os.fork()
     if child == 0:
         left = [change]
@@ -47,10 +47,9 @@ def _run_killed_at(change: int, arguments: list[str]) -> str:
             setattr(owner, name, _killing(getattr(owner, name), left))
         code = 1
         try:
-            code = main(arguments) or 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
+            code = main()
         finally:
+            sys.stderr.flush()
             os._exit(code)
     _, status = os.waitpid(child, 0)
     return "killed" if os.WIFSIGNALED(status) else str(os.WEXITSTATUS(status))
@@ -58,5 +57,5 @@ def _run_killed_at(change: int, arguments: list[str]) -> str:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        sys.stdout.write(_run_killed_at(int(line), sys.argv[1:]) + "\n")
+        sys.stdout.write(_run_killed_at(int(line)) + "\n")
         sys.stdout.flush()

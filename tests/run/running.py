@@ -11,9 +11,13 @@ import yaml
 
 from rivet.config.load import load_settings
 from rivet.config.settings import Settings
-from rivet.events import Event
+from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome
 from rivet.run import run
+
+
+def _ignore(_: Event) -> None:
+    """Take no notice of an event."""
 
 
 def settings(directory: Path, source: Mapping[str, Any], *exports: Mapping[str, Any]) -> Settings:
@@ -35,17 +39,38 @@ def by_day(root: Path, **more: Any) -> dict[str, Any]:
     return export | more
 
 
-def run_one(directory: Path, source: Mapping[str, Any], export: Mapping[str, Any]) -> ExportOutcome:
+def run_one(
+    directory: Path,
+    source: Mapping[str, Any],
+    export: Mapping[str, Any],
+    *,
+    validate: bool = False,
+    listener: Listener = _ignore,
+) -> ExportOutcome:
     """Run one export and give how it ended; a failure is an outcome."""
     events: list[Event] = []
-    outcome = run(settings(directory, source, export), listener=events.append)
+
+    def listen(event: Event) -> None:
+        events.append(event)
+        listener(event)
+
+    outcome = run(settings(directory, source, export), validate=validate, listener=listen)
     assert all(json.dumps(e.facts) for e in events)
+    if outcome.cause is not None:
+        raise outcome.cause
     (only,) = outcome.exports
     return only
 
 
-def run_well(directory: Path, source: Mapping[str, Any], export: Mapping[str, Any]) -> ExportOutcome:
+def run_well(
+    directory: Path,
+    source: Mapping[str, Any],
+    export: Mapping[str, Any],
+    *,
+    validate: bool = False,
+    listener: Listener = _ignore,
+) -> ExportOutcome:
     """Run one export that must succeed."""
-    outcome = run_one(directory, source, export)
-    assert (outcome.status, outcome.error) == ("complete", None), outcome.hint
+    outcome = run_one(directory, source, export, validate=validate, listener=listener)
+    assert (outcome.status, outcome.error, outcome.hint) == ("complete", None, None)
     return outcome
