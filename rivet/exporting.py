@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
 from rivet.destination.opening import open_destination
@@ -160,11 +158,6 @@ class _Export:
         )
 
     def _stager(self) -> Stager:
-        axis = self._axis
-
-        def bound(value: pa.Scalar) -> str | None:
-            return axis.format(value.value) if axis is not None and value.is_valid else None
-
         return Stager(
             ParquetSettings(
                 self._export.compression,
@@ -177,7 +170,7 @@ class _Export:
             manifest_name=self._layout.manifest_name,
             success_name=SUCCESS_FILE,
             describe=self._record.manifest,
-            bound=bound,
+            bound=str if self._axis is None else self._axis.format,  # without a column there are no bounds
             clock=self._context.clock,
         )
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from rivet.export.staged import StagedFile, StagedPart
 from rivet.manifest.model import Part
+from rivet.plan.windows import Axis
 
 ROW_GROUP_ROWS = 131_072
 ROW_GROUP_BYTES = 32 * 1024**2
@@ -25,17 +26,32 @@ _DICTIONARY_MAX_SHARE = 0.125
 
 @dataclass(frozen=True, slots=True)
 class ParquetSettings:
-    """How parts are written; `compression` is the config's word."""
+    """How parts are written.
+
+    Attributes:
+        compression: The config's word.
+        sorted_by: The partition column, by which the rows come ordered; None without one.
+        axis: Its axis, or None likewise.
+    """
 
     compression: str
     compression_level: int | None
     max_file_size_bytes: int
     sorted_by: str | None
+    axis: Axis | None
 
     @property
     def row_group_bytes(self) -> int:
         """Give the Arrow bytes after which a row group ends: small enough to hold a part to its size."""
         return max(1, min(ROW_GROUP_BYTES, self.max_file_size_bytes // 2))
+
+    def format(self, value: pa.Scalar | None) -> str | None:
+        """Write a value of the partition column as JSON files hold it; None for NULL and for none."""
+        return (
+            None
+            if self.axis is None or value is None or not value.is_valid
+            else self.axis.format(value.value)
+        )
 
 
 class PartitionWriter:
@@ -44,7 +60,7 @@ class PartitionWriter:
     Args:
         stage: Begins the staged file of a part, by number, and gives its name in the partition too.
         finish: Takes a part's file whose bytes are complete, to make it durable, now or on another thread.
-        bound: Formats the partition column's first and last value of a part, or None without one.
+        bound: Formats the partition column's first and last value of a part, given on the column's axis.
     """
 
     def __init__(
@@ -53,13 +69,12 @@ class PartitionWriter:
         settings: ParquetSettings,
         stage: Callable[[int], tuple[str, StagedFile]],
         finish: Callable[[StagedFile], object],
-        bound: Callable[[pa.Scalar], str | None],
+        bound: Callable[[int], str],
     ) -> None:
         self._schema = schema
         self._settings = settings
         self._stage = stage
         self._finish = finish
-        self._bound = bound
         self._parts: list[StagedPart] = []
         self._open: _OpenPart | None = None
 
@@ -90,8 +105,8 @@ class PartitionWriter:
             row_count=part.rows,
             size_bytes=part.file.size_bytes,
             sha256=part.sha256.hexdigest(),
-            minimum=None if part.first is None else self._bound(part.first),
-            maximum=None if part.last is None else self._bound(part.last),
+            minimum=self._settings.format(part.first),
+            maximum=self._settings.format(part.last),
         )
         self._parts.append(StagedPart(facts, part.file))
 
@@ -106,8 +121,8 @@ class _OpenPart:
         self.file = file
         self.rows = 0
         self.sha256 = hashlib.sha256()
-        self.first: pa.Scalar | None = None
-        self.last: pa.Scalar | None = None
+        self.first: int | None = None
+        self.last: int | None = None
         self._sorted_by = settings.sorted_by
         self._max_file_size_bytes = settings.max_file_size_bytes
         # A Parquet writer writes many small pieces; gathered, they do not each wait for the interpreter.
@@ -133,8 +148,8 @@ class _OpenPart:
         """Append one row group."""
         if self._sorted_by is not None:
             column = table.column(self._sorted_by)
-            self.first = column[0] if self.first is None else self.first
-            self.last = column[-1]
+            self.first = column[0].value if self.first is None else self.first
+            self.last = column[-1].value
         self._writer.write_table(table, row_group_size=table.num_rows)
         self.rows += table.num_rows
 

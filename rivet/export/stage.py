@@ -33,7 +33,7 @@ class Stager:
         part_name: Names a part of a target by its number.
         stage: Begins a staged file under a path from the root.
         describe: Makes a partition's manifest from its parts and the moment it was begun.
-        bound: Formats a value of the partition column.
+        bound: Formats a value of the partition column, given on the column's axis.
         clock: Gives the present as JSON files hold it.
     """
 
@@ -46,7 +46,7 @@ class Stager:
         manifest_name: str,
         success_name: str,
         describe: Callable[[Target, tuple[StagedPart, ...], str], Manifest],
-        bound: Callable[[pa.Scalar], str | None],
+        bound: Callable[[int], str],
         clock: Callable[[], str],
     ) -> None:
         self._settings = settings
@@ -55,7 +55,6 @@ class Stager:
         self._manifest_name = manifest_name
         self._success_name = success_name
         self._describe = describe
-        self._bound = bound
         self._clock = clock
         self._encoder = ThreadPoolExecutor(1, "rivet-encode")
         self._finisher = _Finisher()
@@ -88,7 +87,6 @@ class Stager:
                 self._settings,
                 lambda number: self._begin_part(target, number),
                 self._finisher.submit,
-                self._bound,
             )
             self._open = _OpenPartition(target, writer, self._clock())
         gathered = self._open
