@@ -25,19 +25,16 @@ _COLUMN_PROBLEM = re.compile(
     r"In CSV column #(\d+): (?:Row #\d+: )?(?:CSV conversion error to [^:]*: )?(.*)", re.DOTALL
 )
 _INFINITY = r"^[+-]?[iI][nN][fF]"
-_PARSE_OPTIONS = pacsv.ParseOptions(
-    newlines_in_values=True,
-    ignore_empty_lines=False,  # with one column, an empty line is a NULL row
-)
 
 
 class CsvDecoder:
     """Decode blocks into batches of exactly `arrow_schema(columns)`.
 
-    Binary values are the bytes themselves, or, with hex_binary, two hexadecimal digits for each byte.
+    Binary values are the bytes themselves, or, with hex_binary, two hexadecimal digits for each byte. Any
+    ASCII sign may be the quote.
     """
 
-    def __init__(self, columns: Sequence[Column], *, hex_binary: bool = False) -> None:
+    def __init__(self, columns: Sequence[Column], *, hex_binary: bool = False, quote: str = '"') -> None:
         self.schema = arrow_schema(columns)
         self._columns = tuple(columns)
         self._hex = self._of_kind(Kind.BINARY) if hex_binary else []
@@ -46,6 +43,11 @@ class CsvDecoder:
         # By position: names may repeat after a reader's folding, and the schema is put on at the end.
         self._names = [str(i) for i in range(len(columns))]
         self._options = _convert_options(dict(zip(self._names, self.schema.types, strict=True)))
+        self._parse_options = pacsv.ParseOptions(
+            quote_char=quote,
+            newlines_in_values=True,
+            ignore_empty_lines=False,  # with one column, an empty line is a NULL row
+        )
 
     def decode(self, block: bytes) -> pa.RecordBatch:
         """Decode one block of whole rows; it must not be empty.
@@ -86,7 +88,7 @@ class CsvDecoder:
             read_options=pacsv.ReadOptions(
                 column_names=self._names, block_size=len(block) + 1, use_threads=False
             ),
-            parse_options=_PARSE_OPTIONS,
+            parse_options=self._parse_options,
             convert_options=options,
         )
 
