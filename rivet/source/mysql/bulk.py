@@ -1,0 +1,213 @@
+"""Reads bulk rows: one line of CSV for each row, rendered by the server, decoded in the consumer's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from asyncmy.cursors import SSCursor
+
+from rivet.errors import ColumnError, SourceError
+from rivet.plan.calendar import days_from_civil
+from rivet.plan.schema import Column
+from rivet.source.csv import CsvDecoder
+from rivet.source.mysql.connecting import Control, Row, close_snapshot, fetch_all, open_snapshot
+from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated
+from rivet.source.mysql.statements import QUOTE, Reading, units_per_day
+from rivet.source.pipe import BlockStream, ReaderThread, Sink
+
+# Rows to ask the driver for at once: many while they are small, as a call costs more than a row.
+_ROWS_AT_ONCE = 64
+_SMALL_BYTES = 1024**2
+# Text that a character set could not tell: '?' stands in its place (MariaDB 1977, MySQL 3854, both 1300).
+_LOST_TEXT = frozenset({b"1300", b"1977", b"3854"})
+_FIRST_DAY = days_from_civil(1, 1)
+
+
+class SnapshotReader:
+    """The connection that holds the snapshot, in a thread of its own; it does one thing at a time."""
+
+    def __init__(self, control: Control, context: ssl.SSLContext | None) -> None:
+        self._control = control
+        self._thread = ReaderThread()
+        self._is_reading = False
+        self._is_stopping = False
+        try:
+            self._connection = self._thread.run(open_snapshot(control.login, context))
+        except BaseException:
+            self._thread.close()
+            raise
+        self._thread_id: int = self._connection.thread_id()
+
+    def fetch(self, statement: str) -> list[Row]:
+        """Run a statement in the snapshot and give its rows, every value as the server's text."""
+        self._refuse_second()
+        return self._thread.run(fetch_all(self._connection, statement))
+
+    def stream(self, reading: Reading) -> BlockStream:
+        """Start to read a scan; nothing else can be asked until `release`."""
+        self._refuse_second()
+        self._is_reading = True
+        return self._thread.stream(lambda sink: self._produce(reading, sink))
+
+    def release(self) -> None:
+        """Say that the scan is over, or was left."""
+        self._is_reading = False
+
+    def close(self) -> None:
+        """Close the connection; the server forgets what it was doing for it."""
+        try:
+            if self._connection.connected:
+                self._thread.run(close_snapshot(self._connection))
+            else:
+                # Cut off in the middle: without a word the server would go on with the query.
+                with suppress(SourceError):
+                    self._control.kill(self._thread_id, query_only=False)
+        finally:
+            self._thread.close()
+
+    def _refuse_second(self) -> None:
+        if self._is_reading:
+            raise RuntimeError("a snapshot of MySQL is one connection, and it is still reading a scan")
+
+    async def _produce(self, reading: Reading, sink: Sink) -> int:
+        cursor = self._connection.cursor(SSCursor)
+        self._is_stopping = False
+        # In a task of its own: a driver that is cancelled while it reads loses its connection, and with it
+        # the snapshot.
+        pump = asyncio.ensure_future(self._pump(cursor, reading, sink))
+        try:
+            await asyncio.shield(pump)
+        except (asyncio.CancelledError, ColumnError):
+            await self._stop(cursor, pump)
+            raise
+        except DRIVER_ERRORS as exc:
+            if not came_from_server(exc):
+                self._connection.close()  # what is still to come would be taken for another answer
+            raise
+        if cursor._result.warning_count:  # noqa: SLF001  there is no public way
+            _refuse_lost_text(await self._connection.show_warnings())
+        rows = await fetch_all(self._connection, "SELECT FOUND_ROWS()")
+        return int(rows[0][0] or 0)
+
+    async def _pump(self, cursor: Any, reading: Reading, sink: Sink) -> None:
+        lines = _lines_of(reading)
+        await cursor.execute(reading.statement)
+        size = 1
+        while rows := await cursor.fetchmany(size):
+            if self._is_stopping:
+                continue
+            try:
+                text = lines(rows)
+            except TypeError as exc:
+                raise ColumnError(
+                    "a row is longer than the server's max_allowed_packet, which makes NULL of it",
+                    hint="raise max_allowed_packet at the server, or leave out or cut the longest columns",
+                ) from exc
+            await sink(text)
+            size = _ROWS_AT_ONCE if len(text) < _SMALL_BYTES else 1
+
+    async def _stop(self, cursor: Any, pump: asyncio.Future[None]) -> None:
+        """Stop the query and read what is on its way, so that the snapshot can be used further."""
+        self._is_stopping = True
+        try:
+            self._control.kill(self._thread_id, query_only=True)
+            with suppress(*DRIVER_ERRORS, asyncio.CancelledError, ColumnError):
+                await pump
+            with suppress(*DRIVER_ERRORS):
+                while await cursor.fetchmany(_ROWS_AT_ONCE):
+                    pass
+            with suppress(*DRIVER_ERRORS):
+                await fetch_all(self._connection, "DO 0")  # takes the stop that came too late
+        except SourceError:
+            self._connection.close()
+
+
+class MysqlBatches:
+    """The rows of one scan; see the protocol of batches."""
+
+    def __init__(self, reader: SnapshotReader, reading: Reading, columns: Sequence[Column]) -> None:
+        self._reader = reader
+        self._reading = reading
+        self._decoder = CsvDecoder(reading.columns, quote=QUOTE.decode())
+        self._order = [reading.columns.index(column) for column in columns]
+        self._dates = [
+            (i, c, _FIRST_DAY * units_per_day(c))
+            for i, c in enumerate(reading.columns)
+            if c.type.kind.is_temporal
+        ]
+        self._stream: BlockStream | None = None
+        self._server_rows: int | None = None
+
+    def __enter__(self) -> Self:
+        self._stream = self._reader.stream(self._reading)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            self._stream.__exit__(kind, error, trace)
+            self._reader.release()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._stream is None:
+            raise RuntimeError("batches are read inside their context")
+        blocks = iter(self._stream)
+        while True:
+            with translated("the source failed while it was read"):
+                block = next(blocks, None)
+            if block is None:
+                break
+            batch = self._decoder.decode(block)
+            self._refuse_year_zero(batch)
+            yield batch.select(self._order)
+        self._server_rows = self._stream.rows
+
+    @property
+    def server_rows(self) -> int:
+        """Give what the server's FOUND_ROWS() said after the end."""
+        if self._server_rows is None:
+            raise RuntimeError("the rows are counted only once all batches were read")
+        return self._server_rows
+
+    def _refuse_year_zero(self, batch: pa.RecordBatch) -> None:
+        """Refuse what the decoder takes for a year before 1; what is no day at all it refuses itself."""
+        for index, column, first in self._dates:
+            least = pc.min(batch.column(index)).value
+            if least is not None and least < first:
+                raise ColumnError(
+                    f"column {column.name!r} ({column.source_type}) holds a date in the year 0, which no "
+                    "calendar has",
+                    hint="mend the date, or cast the column to text with a query",
+                )
+
+
+def _lines_of(reading: Reading) -> Callable[[Sequence[Row]], bytes]:
+    """Give what joins rows as they come to whole lines of CSV."""
+    if reading.in_line == len(reading.columns):
+        return lambda rows: b"\n".join(chain(chain.from_iterable(rows), (b"",)))  # type: ignore[arg-type]
+    if reading.in_line:
+        return lambda rows: b"".join([b",".join((row[0], *map(_quoted, row[1:]))) + b"\n" for row in rows])  # type: ignore[arg-type]
+    return lambda rows: b"".join([b",".join(map(_quoted, row[1:])) + b"\n" for row in rows])
+
+
+def _quoted(value: bytes | None) -> bytes:
+    return b"" if value is None else QUOTE + value.replace(QUOTE, QUOTE * 2) + QUOTE
+
+
+def _refuse_lost_text(warnings: Sequence[Row]) -> None:
+    for _, code, message in warnings:
+        if code in _LOST_TEXT:
+            text = (message or b"").decode(errors="replace")
+            raise ColumnError(
+                f"a text cannot be told in UTF-8: {text}",
+                hint="mend the text in the database, or export its bytes with a query, as CAST(… AS BINARY)",
+            )

@@ -1,0 +1,159 @@
+"""What the catalogue knows of tables: exact names, columns, keys, indexes, engines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rivet.errors import SourceError
+from rivet.plan.resolve import near_miss
+
+Fetch = Callable[..., Sequence[Any]]
+"""Runs a statement with parameters and gives its rows."""
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
+_UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii"})
+
+_TABLES = """
+SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, AVG_ROW_LENGTH
+FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+"""
+_NAMES = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+_COLUMNS = """
+SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME
+FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+"""
+# All columns of it, since MySQL says IS_VISIBLE where MariaDB says IGNORED, and older servers neither.
+_INDEXES = """
+SELECT * FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+ORDER BY INDEX_NAME, SEQ_IN_INDEX
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or view as the catalogue spells it.
+
+    Attributes:
+        engine: Of its storage, or None for a view.
+        row_bytes: The engine's guess at the size of a row; 0 where it makes none.
+    """
+
+    schema: str
+    name: str
+    is_view: bool
+    engine: str | None
+    rows: int | None
+    row_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """What the catalogue says of a column that the description does not."""
+
+    type_name: str
+    is_utf8: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The primary key in its order, and the columns that lead an index which gives ranges and order."""
+
+    primary: tuple[str, ...]
+    indexed: frozenset[str]
+
+
+def find_table(fetch: Fetch, text: str, database: str | None, *, folds_case: bool) -> Table:
+    """Find what the user named, in the database of the connection unless he named another.
+
+    Names differ by case where the server's files do; with folds_case (`lower_case_table_names` is not 0)
+    they do not.
+
+    Raises:
+        SourceError: There is none, or no database to look in.
+    """
+    schema, name = _parts(text)
+    schema = schema or database
+    if schema is None:
+        raise SourceError(
+            f"table {text!r} is in no database, and the source names none",
+            hint="write database.table, or name the database under `source`",
+        )
+    found = look_up(fetch, schema, name)
+    if found is not None:
+        return found
+    names = [row[0] for row in fetch(_NAMES, (schema,))]
+    if folds_case:
+        for other in names:
+            if other.casefold() == name.casefold() and (found := look_up(fetch, schema, other)):
+                return found
+    near = near_miss(name, names)
+    raise SourceError(
+        f"no table {name!r} in database {schema!r}",
+        hint=f"did you mean {near!r}?"
+        if near
+        else "check database and table, and that the user may see them",
+    )
+
+
+def look_up(fetch: Fetch, schema: str, name: str) -> Table | None:
+    """Give a table by its exact name, or None where there is none that the user may see."""
+    found = fetch(_TABLES, (schema, name))
+    exact = [row for row in found if (row[0], row[1]) == (schema, name)]
+    for found_schema, found_name, kind, engine, rows, row_bytes in exact or found:
+        return Table(found_schema, found_name, kind == "VIEW", engine, rows, row_bytes or 0)
+    return None
+
+
+def table_columns(fetch: Fetch, table: Table) -> dict[str, TableColumn]:
+    """Give the types of a table's columns by name; a view's text may lie in other sets than it shows."""
+    return {
+        name: TableColumn(type_name, not table.is_view and charset in _UTF8)
+        for name, type_name, charset in fetch(_COLUMNS, (table.schema, table.name))
+    }
+
+
+def keys_of(fetch: Fetch, table: Table) -> Keys:
+    """Give a table's keys; an index on parts of values, or one that the planner ignores, serves no range."""
+    primary, indexed = [], set()
+    for row in fetch(_INDEXES, (table.schema, table.name)):
+        index = {name.upper(): value for name, value in row._mapping.items()}  # noqa: SLF001  its public name
+        if index["INDEX_NAME"] == "PRIMARY":
+            primary.append(index["COLUMN_NAME"])
+        serves = (
+            index["SEQ_IN_INDEX"] == 1
+            and index["COLUMN_NAME"] is not None
+            and index["SUB_PART"] is None
+            and index["INDEX_TYPE"] == "BTREE"
+            and index.get("IS_VISIBLE", "YES") == "YES"
+            and index.get("IGNORED", "NO") == "NO"
+        )
+        if serves:
+            indexed.add(index["COLUMN_NAME"])
+    return Keys(tuple(primary), frozenset(indexed))
+
+
+def _parts(text: str) -> tuple[str | None, str]:
+    """Read `table`, `database.table`, each part plain or in backticks.
+
+    >>> _parts("shop.`order.items`")
+    ('shop', 'order.items')
+    """
+    parts, position = [], 0
+    while match := _PART.match(text, position):
+        in_backticks, plain = match.groups()
+        parts.append(plain.strip() if in_backticks is None else in_backticks.replace("``", "`"))
+        position = match.end() + 1
+        if text[match.end() : position] != ".":
+            break
+    if position <= len(text) or len(parts) not in (1, 2) or not all(parts):
+        raise SourceError(
+            f"table {text!r} cannot be read as a name",
+            hint="write table or database.table; a name with a dot or a backtick in it stands in backticks",
+        )
+    return (parts[0] if len(parts) == 2 else None), parts[-1]

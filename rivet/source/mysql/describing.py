@@ -1,0 +1,168 @@
+"""Describes a table or a query without running it: the server prepares it and says what it would give."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy
+from pymysql.constants import COMMAND
+from pymysql.protocol import FieldDescriptorPacket
+
+from rivet.errors import ColumnError, SourceError
+from rivet.plan.schema import Column, Kind
+from rivet.source.columns import kept_columns
+from rivet.source.mysql.catalogue import Fetch, Table, TableColumn, find_table, keys_of, table_columns
+from rivet.source.mysql.connecting import driver_of, run_text
+from rivet.source.mysql.consistency import BaseTables, tables_of_query, tables_of_table
+from rivet.source.mysql.errors import translated
+from rivet.source.mysql.statements import MysqlRelation, query_item, quoted, table_item
+from rivet.source.mysql.types import Described, column_type, type_name
+from rivet.source.protocol import Consistency, Request
+
+# Longer values do not go into a row's line: a line longer than max_allowed_packet would be NULL.
+_WIDE_BYTES = 16 * 1024
+_UNKNOWN_ROW_BYTES = 256
+_PREPARED = struct.Struct("<xIHH")  # status, number of the statement, columns, parameters
+
+
+def describe(connection: sqlalchemy.Connection, database: str | None, request: Request) -> MysqlRelation:
+    """Describe a table or query.
+
+    Raises:
+        SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
+        ColumnError: A column's type is not handled.
+    """
+    if request.query is not None:
+        return _describe_query(connection, database, request.query, request.exclude)
+    return _describe_table(connection, database, request.table or "", request.exclude)
+
+
+def plan_of(connection: sqlalchemy.Connection, statement: str) -> list[dict[str, Any]]:
+    """Give the lines of a statement's plan, by the names of their columns in lower case."""
+    # Newer servers have other forms by default.
+    lines = run_text(connection, f"EXPLAIN FORMAT=TRADITIONAL {statement}")
+    return [{name.lower(): value for name, value in line.items()} for line in lines.mappings()]
+
+
+def planned_rows(plan: Sequence[dict[str, Any]]) -> int:
+    """Multiply the rows that each table of the outermost SELECT gives for one row of those before it."""
+    rows = 1
+    for line in plan:
+        if line["id"] == plan[0]["id"] and line["rows"] is not None:
+            rows *= int(line["rows"])  # MariaDB writes text
+    return rows
+
+
+def _describe_table(
+    connection: sqlalchemy.Connection, database: str | None, text: str, exclude: Sequence[str]
+) -> MysqlRelation:
+    fetch = _fetch_on(connection)
+    with translated(f"cannot look up table {text!r}"):
+        folds_case = fetch("SELECT @@lower_case_table_names")[0][0] != 0
+        table = find_table(fetch, text, database, folds_case=folds_case)
+        catalogued, keys = table_columns(fetch, table), keys_of(fetch, table)
+    from_item = table_item(table.schema, table.name)
+    doing = f"cannot describe table {str(table)!r}"
+    with translated(doing):
+        described = kept_columns(_output(connection, f"SELECT * FROM {from_item}", doing), exclude)
+        rows = (
+            planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}")) if table.is_view else table.rows
+        )
+        base = tables_of_table(fetch, table)
+    columns = _columns(described, catalogued, table)
+    names = {c.name for c in columns}
+    return MysqlRelation(
+        from_item=from_item,
+        columns=columns,
+        table=str(table),
+        primary_key=keys.primary if names.issuperset(keys.primary) else (),
+        indexed=keys.indexed & names,
+        estimated_rows=rows,
+        consistency=_consistency(base),
+        consistency_reason=base.reason,
+        utf8=frozenset(name for name, c in catalogued.items() if c.is_utf8),
+        wide=_wide(described, columns),
+        row_bytes=base.row_bytes or _UNKNOWN_ROW_BYTES,
+    )
+
+
+def _describe_query(
+    connection: sqlalchemy.Connection, database: str | None, text: str, exclude: Sequence[str]
+) -> MysqlRelation:
+    from rivet.source.query import checked_query  # the tokenizer is heavy, and tables do not need it
+
+    query = checked_query(text, "mysql")
+    doing = "cannot describe the query"
+    from_item = query_item(query)
+    with translated(doing):
+        kept_columns(_output(connection, query, doing), ())  # by itself, a query may repeat a name
+        # In brackets, as it will be read, a column may have another type: NULL becomes a string of bytes.
+        described = kept_columns(_output(connection, f"SELECT * FROM {from_item}", doing), exclude)
+        rows = planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}"))
+        base = tables_of_query(_fetch_on(connection), query, database)
+    columns = _columns(described, {}, None)
+    return MysqlRelation(
+        from_item=from_item,
+        columns=columns,
+        query_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        estimated_rows=rows,
+        consistency=_consistency(base),
+        consistency_reason=base.reason,
+        wide=_wide(described, columns),
+        row_bytes=base.row_bytes or _UNKNOWN_ROW_BYTES,
+    )
+
+
+def _fetch_on(connection: sqlalchemy.Connection) -> Fetch:
+    def fetch(statement: str, parameters: tuple[str, ...] = ()) -> Sequence[Any]:
+        return connection.exec_driver_sql(statement, parameters).all()
+
+    return fetch
+
+
+def _output(connection: sqlalchemy.Connection, statement: str, doing: str) -> list[tuple[str, Described]]:
+    """Let the server prepare one statement, and list what it would give (COM_STMT_PREPARE in its protocol).
+
+    The driver has no public way to it; to run the statement for no rows would not do, since a LIMIT of the
+    user's own beats any other, and what stands in brackets may be computed all the same.
+    """
+    driver: Any = driver_of(connection)
+    driver._execute_command(COMMAND.COM_STMT_PREPARE, statement)  # noqa: SLF001
+    _, columns, parameters = _PREPARED.unpack_from(driver._read_packet().get_all_data())  # noqa: SLF001
+    if parameters:
+        raise SourceError(
+            f"{doing}: it holds the parameter '?', for which there is no value", hint="write the value itself"
+        )
+    fields = [driver._read_packet(FieldDescriptorPacket) for _ in range(columns)]  # noqa: SLF001
+    driver._read_packet()  # noqa: SLF001  the end of the list
+    return [(f.name, Described(f.type_code, f.charsetnr, f.flags, f.length, f.scale)) for f in fields]
+
+
+def _columns(
+    described: Sequence[tuple[str, Described]], catalogued: dict[str, TableColumn], table: Table | None
+) -> tuple[Column, ...]:
+    columns = []
+    for name, output in described:
+        shown = catalogued[name].type_name if name in catalogued else type_name(output)
+        kind = column_type(output)
+        if kind is None:
+            cast = "ST_AsBinary({0}) AS {0}" if shown != "vector" else "CAST({0} AS BINARY) AS {0}"
+            hint = f"cast it in a query: SELECT …, {cast.format(quoted(name))} FROM …"
+            if table is not None:
+                hint += f", or leave it out: exclude: [{name}]"
+            raise ColumnError(f"column {name!r} is {shown}, a type that is not handled yet", hint=hint)
+        columns.append(Column(name, kind, shown))
+    return tuple(columns)
+
+
+def _wide(described: Sequence[tuple[str, Described]], columns: Sequence[Column]) -> frozenset[str]:
+    lengths = {name: output.length for name, output in described}
+    texts = (c.name for c in columns if c.type.kind in (Kind.STRING, Kind.BINARY))
+    return frozenset(name for name in texts if lengths[name] > _WIDE_BYTES)
+
+
+def _consistency(base: BaseTables) -> Consistency:
+    return Consistency.STATEMENT if base.reason else Consistency.SNAPSHOT

@@ -1,0 +1,123 @@
+"""One table from what the drivers raise to what Rivet raises: what may pass, is denied, or is wrong."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import asyncmy.errors
+import pymysql.err
+import sqlalchemy.exc
+
+from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+
+DRIVER_ERRORS = (
+    asyncmy.errors.MySQLError,
+    pymysql.err.MySQLError,
+    sqlalchemy.exc.SQLAlchemyError,
+    OSError,  # refused, reset, timed out, no such host, TLS
+)
+
+_Meaning = tuple[type[SourceError], str | None]
+
+_LOGIN = "check user, password, and the host that the account is for"
+_GRANT = "grant the user SELECT on what the export reads"
+_TLS = "check `tls` under `source` against what the server offers"
+_TIMEOUT = (
+    "the server cancelled it; see statement_timeout_seconds under `source`, and the server's own limits"
+)
+_CHANGED = "a table was altered while the export was under way; run it again"
+_READ_ONLY = "Rivet reads in a read-only transaction; take what writes out of the query"
+
+
+def _meanings(codes: Iterable[int], kind: type[SourceError], hint: str | None = None) -> dict[int, _Meaning]:
+    return dict.fromkeys(codes, (kind, hint))
+
+
+# By the server's or the client's code (MySQL and MariaDB manuals, "Error Codes"); others are SourceErrors.
+_BY_CODE: dict[int, _Meaning] = (
+    # Wrong password, host not allowed, password expired, account locked, an unknown way to log in.
+    _meanings((1045, 1130, 1251, 1275, 1524, 1698, 1820, 1862, 2054, 2059, 2061), SourceDenied, _LOGIN)
+    | _meanings((1045, 1129, 3118, 4151), SourceDenied, _LOGIN)
+    | _meanings((1044, 1049), SourceDenied, "check the name of the database, and that the user may use it")
+    | _meanings((1142, 1143, 1227, 1345, 1356, 1370), SourceDenied, _GRANT)
+    | _meanings((2026, 3159), SourceDenied, _TLS)
+    | _meanings((1290, 1792), SourceError, _READ_ONLY)
+    # Too many connections, out of memory or disk, shutdown, a node of a cluster that is not ready.
+    | _meanings((1021, 1037, 1038, 1040, 1041, 1047, 1053, 1203, 1226, 1461), SourceUnavailable)
+    # What the storage engine says, often of its disk; what the network did.
+    | _meanings((3, 28, 126, 1026, 1028, 1030, 1152, 1158, 1159, 1160, 1161, 1184, 4031), SourceUnavailable)
+    # Locks and deadlocks; a sort that was stopped; a connection or a statement that was killed.
+    | _meanings((1205, 1213, 1927, 3572), SourceUnavailable)
+    | _meanings((1028, 1317, 1969, 3024), SourceUnavailable, _TIMEOUT)
+    | _meanings((1412, 1615), SourceUnavailable, _CHANGED)
+    # The client's own: not reached, unknown host, gone, lost, out of step; 0 is "not connected".
+    | _meanings((0, 2002, 2003, 2005, 2006, 2012, 2013, 2014, 2027, 2055), SourceUnavailable)
+)
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Raise what a driver raises as a `SourceError`; doing says what was under way: `cannot connect`."""
+    try:
+        yield
+    except DRIVER_ERRORS as exc:
+        raise translate(exc, doing) from exc
+
+
+def translate(error: BaseException, doing: str) -> SourceError:
+    """Make the `SourceError` of what a driver raised.
+
+    >>> translate(ConnectionResetError("reset by peer"), "cannot read")
+    SourceUnavailable('cannot read: reset by peer')
+    """
+    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig is not None:
+        error = error.orig
+    kind, hint = _classify(error)
+    return kind(f"{doing}: {_words(error)}", hint=hint)
+
+
+def code_of(error: BaseException) -> int | None:
+    """Give the number of an error of either driver, or None."""
+    code = error.args[0] if isinstance(error, _CODED) and error.args else None
+    return code if isinstance(code, int) else None
+
+
+def came_from_server(error: BaseException) -> bool:
+    """Tell whether the server itself said it, so that the talk with it can go on."""
+    code = code_of(error)
+    return code is not None and code >= 1000 and not 2000 <= code < 3000
+
+
+_CODED = (asyncmy.errors.MySQLError, pymysql.err.MySQLError)
+
+
+def _classify(error: BaseException) -> _Meaning:
+    if _is_tls(error):
+        return SourceDenied, _TLS
+    if isinstance(error, OSError):
+        return SourceUnavailable, None
+    code = code_of(error)
+    if code is None:
+        # What has no code did not come from the server: the talk with it broke.
+        return (SourceUnavailable, None) if isinstance(error, _CODED) else (SourceError, None)
+    return _BY_CODE.get(code, (SourceError, None))
+
+
+def _is_tls(error: BaseException) -> bool:
+    """Look for a failure of TLS in what the drivers wrap as "can't connect"."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ssl.SSLError):
+            return True
+        seen = getattr(seen, "original_exception", None) or seen.__cause__
+    return False
+
+
+def _words(error: BaseException) -> str:
+    if code_of(error) is not None and len(error.args) > 1:
+        return f"{error.args[1]} ({error.args[0]})" if error.args[0] else str(error.args[1])
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    return str(error).split("\n", 1)[0] or type(error).__name__

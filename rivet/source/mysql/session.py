@@ -1,0 +1,121 @@
+"""One snapshot of a MySQL or MariaDB database, probed and read on one connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rivet.plan.calendar import Granularity, days_from_civil
+from rivet.plan.scans import Scan, WindowCount
+from rivet.plan.schema import Column
+from rivet.plan.windows import Axis
+from rivet.source.mysql import describing
+from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
+from rivet.source.mysql.connecting import Control, Row
+from rivet.source.mysql.errors import translated
+from rivet.source.mysql.statements import (
+    MysqlRelation,
+    count_statement,
+    probe_statement,
+    read_statement,
+    units_per_day,
+)
+from rivet.source.protocol import Batches, Probe, Relation, Request
+
+_MOMENT = re.compile(rb"(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
+
+
+class MysqlSession:
+    """See the protocol of sessions."""
+
+    def __init__(self, control: Control, reader: SnapshotReader, engine: str) -> None:
+        self._control = control
+        self._reader = reader
+        self._engine = engine
+
+    @property
+    def engine(self) -> str:
+        """Name the engine as manifests do: `mysql` or `mariadb`."""
+        return self._engine
+
+    def describe(self, request: Request) -> Relation:
+        """Describe a table or query without running it."""
+        with self._control.connection() as connection:
+            return describing.describe(connection, self._control.login.database, request)
+
+    def probe(self, relation: Relation, column: Column | None) -> Probe:
+        """Find minimum, maximum and the counts of rows in one statement."""
+        statement = probe_statement(relation.from_item, column)
+        row = self._rows(statement, f"cannot probe {_name(relation)}")[0]
+        if column is None:
+            return Probe(rows=_number(row[0]))
+        rows, not_null, fitting = (_number(value) for value in row[:3])
+        minimum, maximum = (None if value is None else _on_axis(value, column) for value in row[3:])
+        return Probe(rows, rows - not_null, not_null - fitting, minimum, maximum)
+
+    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
+        """Count the rows of each window that holds any, in one statement."""
+        statement = count_statement(relation.from_item, column, axis)
+        counts = []
+        for number, rows in self._rows(statement, f"cannot count {_name(relation)}"):
+            window = axis.window_of(_first_day(_number(number), axis.granularity) * units_per_day(column))
+            counts.append(WindowCount(window.start, window.end, window.label, _number(rows)))
+        return counts
+
+    def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
+        """Give rows times a row's size where the plan of a scan sorts."""
+        relation = _own(relation)
+        reading = read_statement(relation, relation.columns, column, scan)
+        doing = f"cannot plan {_name(relation)}"
+        with translated(doing), self._control.connection() as connection:
+            plan = describing.plan_of(connection, reading.statement)
+        sorts = any("filesort" in (line["extra"] or "") for line in plan)
+        return describing.planned_rows(plan) * relation.row_bytes if sorts else 0
+
+    def read(
+        self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
+    ) -> Batches:
+        """Read a scan; see the protocol."""
+        return MysqlBatches(self._reader, read_statement(_own(relation), columns, column, scan), columns)
+
+    def _rows(self, statement: str, doing: str) -> list[Row]:
+        with translated(doing):
+            return self._reader.fetch(statement)
+
+
+def _own(relation: Relation) -> MysqlRelation:
+    if not isinstance(relation, MysqlRelation):
+        raise TypeError(f"expected a relation that this session described, got {type(relation)!r}")
+    return relation
+
+
+def _name(relation: Relation) -> str:
+    return f"table {relation.table!r}" if relation.table else "the query"
+
+
+def _number(value: bytes | None) -> int:
+    return int(value or 0)
+
+
+def _first_day(number: int, granularity: Granularity) -> int:
+    """Count the days from 1970 to the first day of a window that the server numbered.
+
+    >>> _first_day(197002, Granularity.MONTH)
+    31
+    """
+    if granularity is Granularity.DAY:
+        return number
+    year, month = divmod(number, 100) if granularity is Granularity.MONTH else (number, 1)
+    return days_from_civil(year, month)
+
+
+def _on_axis(value: bytes, column: Column) -> int:
+    """Count days or microseconds since 1970 of a date or a timestamp as the server writes it."""
+    match = _MOMENT.fullmatch(value)
+    if match is None:
+        raise ValueError(f"the server wrote {value!r} for a date")
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    fraction = int((match[7] or b"").ljust(6, b"0"))
+    seconds = (hour * 60 + minute) * 60 + second
+    moment = seconds * 1_000_000 + fraction
+    return days_from_civil(year, month, day) * units_per_day(column) + moment

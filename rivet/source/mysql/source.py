@@ -1,0 +1,38 @@
+"""A configured MySQL or MariaDB database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from rivet.config.settings import SourceSettings, Tls
+from rivet.source.mysql.bulk import SnapshotReader
+from rivet.source.mysql.connecting import Control, is_encrypted, login_of
+from rivet.source.mysql.errors import translated
+from rivet.source.mysql.session import MysqlSession
+from rivet.source.tls import ssl_context
+
+
+class MysqlSource:
+    """See the protocol of sources."""
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+
+    @property
+    def label(self) -> str:
+        """Name the database for people, without a secret."""
+        return f"MySQL database {login_of(self._settings)!r}"
+
+    @contextmanager
+    def session(self) -> Iterator[MysqlSession]:
+        """Begin a snapshot, and end it on leaving."""
+        control = Control(login_of(self._settings))
+        with control.connection() as connection:
+            with translated("cannot ask for the server's version"):
+                version = str(connection.exec_driver_sql("SELECT VERSION()").scalar_one())
+            # Where the config says nothing of TLS, PyMySQL takes it if the server has it; asyncmy follows.
+            secured = control.login.tls or Tls("require" if is_encrypted(connection) else "disable")
+        engine = "mariadb" if "mariadb" in version.lower() else "mysql"
+        with closing(SnapshotReader(control, ssl_context(secured))) as reader:
+            yield MysqlSession(control, reader, engine)
