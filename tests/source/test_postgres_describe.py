@@ -27,36 +27,38 @@ def test_a_table_is_found_as_the_catalogue_spells_it(postgres_database: Database
         ' CREATE TABLE "order" (a int); CREATE TABLE "Mixed" (a int); CREATE TABLE "Sales"."T.1" (a int);'
         ' CREATE TABLE "Two" (a int); CREATE TABLE "TWO" (a int)'
     )
-    for written, found in [
-        ("events", "public.events"),
-        ("EVENTS", "public.events"),
-        ("public.events", "public.events"),
-        ("Public.Events", "public.events"),
-        ('"events"', "public.events"),
-        ("order", "public.order"),
-        ("Order", "public.Order"),
-        ("mixed", "public.Mixed"),
-        ('sales."T.1"', "Sales.T.1"),
-        ("TWO", "public.TWO"),
-    ]:
-        assert describe(postgres_database, written).table == found
+    with source_of(postgres_database).session() as session:
+        for written, found in [
+            ("events", "public.events"),
+            ("EVENTS", "public.events"),
+            ("public.events", "public.events"),
+            ("Public.Events", "public.events"),
+            ('"events"', "public.events"),
+            ("order", "public.order"),
+            ("Order", "public.Order"),
+            ("mixed", "public.Mixed"),
+            ('sales."T.1"', "Sales.T.1"),
+            ("TWO", "public.TWO"),
+        ]:
+            assert session.describe(Request(written)).table == found
 
-    for written, message, hint in [
-        ("two", "'public.TWO', 'public.Two'", "exact case"),
-        ("ORDER", "'public.Order', 'public.order'", "exact case"),
-        ('"MIXED"', "no table", "did you mean 'Mixed'"),
-        ("event", "no table 'event'", "did you mean 'events'"),
-        ('sales."T.2"', "no table", "did you mean 'T.1'"),
-        ('"T.1"', "search path", "write Sales.T.1"),
-        ("nowhere.events", "no table", "check schema and table"),
-        ("a.b.c", "cannot be read as a name", "schema.table"),
-        ("a..b", "cannot be read as a name", "schema.table"),
-        ('"open', "cannot be read as a name", "schema.table"),
-        ("events; drop table events", "no table", ""),
-    ]:
-        with pytest.raises(SourceError, match=message) as caught:
-            describe(postgres_database, written)
-        assert hint in (caught.value.hint or ""), written
+    with source_of(postgres_database).session() as session:
+        for written, message, hint in [
+            ("two", "'public.TWO', 'public.Two'", "exact case"),
+            ("ORDER", "'public.Order', 'public.order'", "exact case"),
+            ('"MIXED"', "no table", "did you mean 'Mixed'"),
+            ("event", "no table 'event'", "did you mean 'events'"),
+            ('sales."T.2"', "no table", "did you mean 'T.1'"),
+            ('"T.1"', "search path", "write Sales.T.1"),
+            ("nowhere.events", "no table", "check schema and table"),
+            ("a.b.c", "cannot be read as a name", "schema.table"),
+            ("a..b", "cannot be read as a name", "schema.table"),
+            ('"open', "cannot be read as a name", "schema.table"),
+            ("events; drop table events", "no table", ""),
+        ]:
+            with pytest.raises(SourceError, match=message) as caught:
+                session.describe(Request(written))
+            assert hint in (caught.value.hint or ""), written
 
 
 def test_the_search_path_decides_like_in_a_query(postgres_database: Database) -> None:
@@ -82,11 +84,11 @@ def test_everything_that_holds_rows_can_be_read(postgres_database: Database) -> 
         "CREATE TABLE old_parent (d date); CREATE INDEX ON old_parent (d);"
         "CREATE TABLE old_child () INHERITS (old_parent); INSERT INTO old_child VALUES ('2023-05-05')"
     )
-    for table in ("parent", "child", "seen", "kept", "old_parent"):
-        assert read_all(postgres_database, table=table).column("d").to_pylist() == [date(2023, 5, 5)]
-    assert describe(postgres_database, "parent").indexed == {"d"}
-    assert describe(postgres_database, "old_parent").indexed == frozenset()
-    assert describe(postgres_database, "seen").indexed == frozenset()
+    with source_of(postgres_database).session() as session:
+        for table in ("parent", "child", "seen", "kept", "old_parent"):
+            relation = session.describe(Request(table))
+            assert read_scan(session, relation).column("d").to_pylist() == [date(2023, 5, 5)]
+            assert relation.indexed == ({"d"} if table in ("parent", "child") else frozenset())
 
 
 def test_a_foreign_table_has_no_snapshot(postgres_database: Database) -> None:
@@ -170,29 +172,27 @@ def test_a_query_is_described_without_running(postgres_database: Database) -> No
     assert len(relation.query_sha256 or "") == 64
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("SELECT 1 AS id, 2 AS id, 3 AS x", "several columns are named 'id'"),
-        ("SELECT 1, 2", r"several columns are named '\?column\?'"),
-        ("SELECT a.*, b.* FROM (VALUES (1)) a(id), (VALUES (1)) b(id)", "'id'"),
-        ("SELECT $1::int AS x", "parameter"),
-        ("SELECT FROM pg_class", "no columns"),
-        ("SELECT nowhere FROM pg_class", 'column "nowhere" does not exist'),
-        ("SELECT relnam FROM pg_class", "relnam"),
-        ("SELECT * FROM nowhere", 'relation "nowhere" does not exist'),
-        ("SELECT 1 +", "syntax error"),
-        ("SELECT 1 -- c\r; SELECT 2", "second statement"),
-        ("WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a", "DELETE"),
-        ("SELECT 1 AS x INTO t", "INTO"),
-    ],
-)
-def test_queries_that_cannot_be_exported_are_refused(
-    postgres_database: Database, query: str, message: str
-) -> None:
+REFUSED = [
+    ("SELECT 1 AS id, 2 AS id, 3 AS x", "several columns are named 'id'"),
+    ("SELECT 1, 2", r"several columns are named '\?column\?'"),
+    ("SELECT a.*, b.* FROM (VALUES (1)) a(id), (VALUES (1)) b(id)", "'id'"),
+    ("SELECT $1::int AS x", "parameter"),
+    ("SELECT FROM pg_class", "no columns"),
+    ("SELECT nowhere FROM pg_class", 'column "nowhere" does not exist'),
+    ("SELECT relnam FROM pg_class", "relnam"),
+    ("SELECT * FROM nowhere", 'relation "nowhere" does not exist'),
+    ("SELECT 1 +", "syntax error"),
+    ("SELECT 1 -- c\r; SELECT 2", "second statement"),
+    ("WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a", "DELETE"),
+    ("SELECT 1 AS x INTO t", "INTO"),
+]
+
+
+def test_queries_that_cannot_be_exported_are_refused(postgres_database: Database) -> None:
     """What is no single reading SELECT with distinct columns is refused in describing."""
-    with pytest.raises(SourceError, match=message):
-        describe(postgres_database, query=query)
+    for query, message in REFUSED:
+        with pytest.raises(SourceError, match=message):
+            describe(postgres_database, query=query)
 
 
 def test_the_servers_own_near_miss_is_the_hint(postgres_database: Database) -> None:
@@ -248,5 +248,7 @@ QUERIES: list[tuple[str, list[dict[str, object]]]] = [
 def test_queries_arrive_as_they_were_written(postgres_database: Database) -> None:
     """Percent signs, colons, question marks, dollars, braces and comments are the server's to read."""
     postgres_database.execute("CREATE TABLE g (n text); INSERT INTO g VALUES ('a giraffe'), ('100%')")
-    for query, rows in QUERIES:
-        assert read_all(postgres_database, query=query).to_pylist() == rows, query
+    with source_of(postgres_database).session() as session:
+        for query, rows in QUERIES:
+            relation = session.describe(Request(query=query))
+            assert read_scan(session, relation).to_pylist() == rows, query

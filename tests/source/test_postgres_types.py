@@ -16,7 +16,7 @@ from rivet.plan.schema import ColumnType
 from rivet.source.postgres.types import column_type
 from rivet.source.protocol import Request
 from tests.servers.database import Database
-from tests.source.reading import read_all, source_of
+from tests.source.reading import read_all, read_scan, source_of
 
 UTC = dt.UTC
 NINES = "9" * 38
@@ -99,16 +99,19 @@ CREATE DOMAIN photo AS bytea;
 def test_values_arrive_exactly(postgres_database: Database) -> None:
     """Edge values and NULL of every handled type arrive as what the server holds."""
     postgres_database.execute(PRELUDE)
+    script = ""
     for number, (sql_type, _, values) in enumerate(EXACT):
         rows = ", ".join(f"({i}, ({literal})::{sql_type})" for i, (literal, _) in enumerate(values))
-        postgres_database.execute(
-            f"CREATE TABLE t{number} (i int, v {sql_type}); INSERT INTO t{number} VALUES {rows}, (99, NULL)"
-        )
-    for number, (sql_type, arrow_type, values) in enumerate(EXACT):
-        table = read_all(postgres_database, query=f"SELECT v FROM t{number} ORDER BY i")
+        script += f"CREATE TABLE t{number} (i int, v {sql_type});"
+        script += f"INSERT INTO t{number} VALUES {rows}, (99, NULL);"
+    postgres_database.execute(script)
+    with source_of(postgres_database).session() as session:
+        for number, (sql_type, arrow_type, values) in enumerate(EXACT):
+            relation = session.describe(Request(query=f"SELECT v FROM t{number} ORDER BY i"))
+            column = read_scan(session, relation).column("v")
 
-        assert str(table.schema.field("v").type) == arrow_type, sql_type
-        assert table.column("v").to_pylist() == [*(expected for _, expected in values), None], sql_type
+            assert str(column.type) == arrow_type, sql_type
+            assert column.to_pylist() == [*(expected for _, expected in values), None], sql_type
 
 
 def test_floats_keep_every_bit(postgres_database: Database) -> None:

@@ -32,10 +32,12 @@ WHERE c.relkind IN {_KINDS} AND CASE WHEN %(schema)s::text IS NULL
     THEN n.nspname = ANY (current_schemas(false)) ELSE lower(n.nspname) = lower(%(schema)s) END
 ORDER BY 1 LIMIT 10000
 """
+# Columns that an index merely includes are no part of the key; servers before 11 know no such columns.
 _PRIMARY_KEY = """
 SELECT a.attname
 FROM pg_catalog.pg_index i
-JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) ON k.place <= i.indnkeyatts
+JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+    ON k.place <= coalesce((to_jsonb(i) ->> 'indnkeyatts')::int, i.indnatts)
 JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE i.indrelid = %(oid)s AND i.indisprimary
 ORDER BY k.place
