@@ -158,19 +158,20 @@ class _Export:
         )
 
     def _stager(self) -> Stager:
+        column = self._described.column
         return Stager(
             ParquetSettings(
                 self._export.compression,
                 self._export.compression_level,
                 self._export.max_file_size_bytes,
-                None if self._described.column is None else self._described.column.name,
+                sorted_by=None if column is None else column.name,
+                axis=self._axis,
             ),
             part_name=lambda target, number: self._layout.part_name(target, self._context.run_id, number),
             stage=lambda path: self._record.destination.stage(path, self._context.run_id),
             manifest_name=self._layout.manifest_name,
             success_name=SUCCESS_FILE,
             describe=self._record.manifest,
-            bound=str if self._axis is None else self._axis.format,  # without a column there are no bounds
             clock=self._context.clock,
         )
 

@@ -45,13 +45,9 @@ class ParquetSettings:
         """Give the Arrow bytes after which a row group ends: small enough to hold a part to its size."""
         return max(1, min(ROW_GROUP_BYTES, self.max_file_size_bytes // 2))
 
-    def format(self, value: pa.Scalar | None) -> str | None:
-        """Write a value of the partition column as JSON files hold it; None for NULL and for none."""
-        return (
-            None
-            if self.axis is None or value is None or not value.is_valid
-            else self.axis.format(value.value)
-        )
+    def format(self, value: int | None) -> str | None:
+        """Write a value of the partition column as JSON files hold it; None is NULL, or no value at all."""
+        return None if self.axis is None or value is None else self.axis.format(value)
 
 
 class PartitionWriter:
@@ -60,7 +56,6 @@ class PartitionWriter:
     Args:
         stage: Begins the staged file of a part, by number, and gives its name in the partition too.
         finish: Takes a part's file whose bytes are complete, to make it durable, now or on another thread.
-        bound: Formats the partition column's first and last value of a part, given on the column's axis.
     """
 
     def __init__(
@@ -69,7 +64,6 @@ class PartitionWriter:
         settings: ParquetSettings,
         stage: Callable[[int], tuple[str, StagedFile]],
         finish: Callable[[StagedFile], object],
-        bound: Callable[[int], str],
     ) -> None:
         self._schema = schema
         self._settings = settings

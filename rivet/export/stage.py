@@ -33,7 +33,6 @@ class Stager:
         part_name: Names a part of a target by its number.
         stage: Begins a staged file under a path from the root.
         describe: Makes a partition's manifest from its parts and the moment it was begun.
-        bound: Formats a value of the partition column, given on the column's axis.
         clock: Gives the present as JSON files hold it.
     """
 
@@ -46,7 +45,6 @@ class Stager:
         manifest_name: str,
         success_name: str,
         describe: Callable[[Target, tuple[StagedPart, ...], str], Manifest],
-        bound: Callable[[int], str],
         clock: Callable[[], str],
     ) -> None:
         self._settings = settings
