@@ -1,0 +1,112 @@
+"""What the catalogue knows of a table: its exact name, its columns, the key and the indexes that order it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rivet.errors import SourceError
+from rivet.plan.resolve import near_miss
+
+Fetch = Callable[[str, tuple[object, ...]], Sequence[Any]]
+"""Runs a statement with parameters and gives its rows."""
+
+_PART = re.compile(r'"((?:[^"]|"")+)"|\[([^\]]+)\]|`((?:[^`]|``)+)`|([^.]+)')
+_ROWIDS = ("rowid", "_rowid_", "oid")
+
+_TABLES = """
+SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite~_%' ESCAPE '~'
+"""
+# Hidden columns of 1 are arguments of virtual tables; 2 and 3 are generated.
+_COLUMNS = "SELECT name, type, hidden, pk FROM pragma_table_xinfo(?, 'main') ORDER BY cid"
+_KIND = "SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?"
+# A partial index does not hold all rows; one on an expression has no name; another collation, another order.
+_INDEXED = """
+SELECT DISTINCT x.name
+FROM pragma_index_list(?, 'main') AS l JOIN pragma_index_xinfo(l.name, 'main') AS x
+WHERE NOT l.partial AND x.seqno = 0 AND x.name IS NOT NULL AND x.coll = 'BINARY'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or view.
+
+    Attributes:
+        columns: Name and declared type of what `SELECT *` gives.
+        primary_key: Its columns in order.
+        indexed: Columns that lead an index over all rows, in binary order.
+        rowid: A name of the rowid, or None where there is none or columns have all its names.
+        is_view: Its columns' types are told by SQLite, not declared.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    primary_key: tuple[str, ...]
+    indexed: frozenset[str]
+    rowid: str | None
+    is_view: bool
+
+
+def find_table(fetch: Fetch, written: str) -> Table:
+    """Find what the user named, in any case, with or without `main.` and any of SQLite's quotes.
+
+    Raises:
+        SourceError: There is no such table or view.
+    """
+    names = [name for (name,) in fetch(_TABLES, ())]
+    wanted = _wanted(written)
+    found = [n for w in wanted for n in names if _folded(n) == _folded(w)]
+    if not found:
+        near = near_miss(wanted[-1], names)
+        raise SourceError(
+            f"no table {written!r} in the source",
+            hint=f"did you mean {near!r}?" if near else "check `table`, and `path` under `source`",
+        )
+    return _table(fetch, found[0])
+
+
+def _wanted(written: str) -> list[str]:
+    """List what a name may mean: itself as it is, and without quotes and schema."""
+    parts = []
+    position = 0
+    while match := _PART.match(written, position):
+        double, brackets, back, plain = match.groups()
+        if double is not None:
+            parts.append(double.replace('""', '"'))
+        elif back is not None:
+            parts.append(back.replace("``", "`"))
+        else:
+            parts.append(brackets or plain.strip())
+        position = match.end() + 1
+    if len(parts) == 2 and _folded(parts[0]) == _folded("main"):
+        parts = parts[1:]
+    return [written, *parts] if len(parts) == 1 else [written]
+
+
+def _table(fetch: Fetch, name: str) -> Table:
+    described = fetch(_COLUMNS, (name,))
+    ((kind, is_clustered),) = fetch(_KIND, (name,))
+    key = sorted((place, column) for column, _, _, place in described if place)
+    primary_key = tuple(column for _, column in key)
+    taken = {_folded(column) for column, *_ in described}
+    has_rowid = kind in ("table", "shadow") and not is_clustered
+    indexed = {column for (column,) in fetch(_INDEXED, (name,))}
+    # Such a key is the rowid itself and needs no index. (SQLite manual, "ROWIDs and the INTEGER PRIMARY KEY")
+    if has_rowid and [d.upper() for _, d, _, place in described if place] == ["INTEGER"]:
+        indexed |= set(primary_key)
+    return Table(
+        name=name,
+        columns=tuple((column, declared) for column, declared, hidden, _ in described if hidden != 1),
+        primary_key=primary_key,
+        indexed=frozenset(indexed),
+        rowid=next((r for r in _ROWIDS if _folded(r) not in taken), None) if has_rowid else None,
+        is_view=kind == "view",
+    )
+
+
+def _folded(name: str) -> bytes:
+    """Fold the case of a name as SQLite does: of the letters A to Z."""
+    return name.encode().lower()

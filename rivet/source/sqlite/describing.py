@@ -1,0 +1,149 @@
+"""Describes a table or a query: the catalogue and SQLite's compiler say what it gives, without running it.
+
+Only where a column has no declared type do its values decide, and then all rows are examined here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rivet.errors import SourceError
+from rivet.plan.schema import Column, Kind
+from rivet.source.columns import kept_columns
+from rivet.source.protocol import Relation, Request
+from rivet.source.sqlite.account import Examination, Examiner
+from rivet.source.sqlite.catalogue import find_table
+from rivet.source.sqlite.connecting import SqliteConnection
+from rivet.source.sqlite.errors import translated
+from rivet.source.sqlite.statements import ALIAS, query_item, table_item, text
+from rivet.source.sqlite.types import declared_type, type_of_values
+
+# How SQLite names a further column of a name in a subquery (its sqlite3ColumnsFromExprList).
+_RENAMED = re.compile(r"(.*):\d+", re.DOTALL)
+# What stands for a type in manifests where none is declared: the storage class, as typeof() names it.
+_CLASS_OF_KIND = {Kind.INT64: "integer", Kind.FLOAT64: "real", Kind.STRING: "text", Kind.BINARY: "blob"}
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A relation, with what only SQLite's own statements need of it.
+
+    Attributes:
+        ties: SQL of what orders rows with equal dates.
+        examination: Of all rows, where the types could not be told without it.
+    """
+
+    relation: Relation
+    ties: tuple[str, ...]
+    examination: Examination | None
+
+
+def describe(connection: SqliteConnection, request: Request) -> Described:
+    """Describe a table or query.
+
+    Raises:
+        SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
+        ColumnError: A column's type is not handled, or its values have none in common.
+    """
+    describing = _Describing(connection)
+    if request.query is not None:
+        return describing.query(request.query, request.exclude)
+    return describing.table(request.table or "", request.exclude)
+
+
+class _Describing:
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
+
+    def table(self, written: str, exclude: Sequence[str]) -> Described:
+        with translated(f"cannot describe table {written!r}"):
+            table = find_table(self._connection.rows, written)
+        from_item = table_item(table.name)
+        kept = kept_columns(table.columns, exclude)
+        columns, examination = self._columns(from_item, kept, is_told=table.is_view)
+        names = {c.name for c in columns}
+        key = table.primary_key if names.issuperset(table.primary_key) else ()
+        ties = tuple(text(name) for name in table.primary_key)
+        if not ties and table.rowid is not None:
+            ties = (f"{ALIAS}.{table.rowid}",)
+        relation = Relation(
+            from_item=from_item,
+            columns=columns,
+            table=f"main.{table.name}",
+            primary_key=key,
+            indexed=table.indexed & names,
+        )
+        return Described(relation, ties, examination)
+
+    def query(self, written: str, exclude: Sequence[str]) -> Described:
+        from rivet.source.query import checked_query  # the tokenizer is heavy, and tables do not need it
+
+        query = checked_query(written, "sqlite")
+        from_item = query_item(query)
+        with translated("cannot describe the query"):
+            parameters = self._connection.prepare(f"SELECT * FROM {from_item}")
+            if parameters:
+                raise SourceError(
+                    "cannot describe the query: it holds a parameter (?, :name, @name or $name), for which "
+                    "there is no value",
+                    hint="write the value itself",
+                )
+            described = self._connection.described(query)
+            names = self._names_given([name for name, _ in described], query)
+        kept = kept_columns(
+            [(name, declared) for name, (_, declared) in zip(names, described, strict=True)], exclude
+        )
+        columns, examination = self._columns(from_item, kept, is_told=True)
+        digest = "sha256:" + hashlib.sha256(written.encode()).hexdigest()
+        relation = Relation(from_item=from_item, columns=columns, query_sha256=digest)
+        return Described(relation, (), examination)
+
+    def _columns(
+        self, from_item: str, kept: Sequence[tuple[str, str]], *, is_told: bool
+    ) -> tuple[tuple[Column, ...], Examination | None]:
+        """Type the columns.
+
+        Args:
+            is_told: The types are what SQLite tells of a query's columns: `BLOB` also where none is declared.
+        """
+        types = {
+            name: None if is_told and declared.upper() == "BLOB" else declared_type(name, declared)
+            for name, declared in kept
+        }
+        typed = [Column(n, t, declared) for (n, declared) in kept if (t := types[n]) is not None]
+        untyped = [name for name, _ in kept if types[name] is None]
+        if not untyped:
+            return tuple(typed), None
+        examiner = Examiner(self._connection, from_item, typed, untyped)
+        with translated("cannot examine the values of columns without a declared type"):
+            examination = examiner.examine()
+        by_name = {c.name: c for c in typed}
+        for name, declared in kept:
+            if types[name] is None:
+                column_type = type_of_values(name, examination.classes[name], declared)
+                by_name[name] = Column(name, column_type, declared or _CLASS_OF_KIND[column_type.kind])
+        return tuple(by_name[name] for name, _ in kept), examination
+
+    def _names_given(self, told: Sequence[str], query: str) -> list[str]:
+        """Undo the new names that SQLite gives to columns whose names repeat, `id:1` for a second `id`.
+
+        Such a name is the user's own if it stands in his query, or in a table's or view's definition.
+        """
+        first: dict[str, str] = {}
+        names = []
+        for name in told:
+            match = _RENAMED.fullmatch(name)
+            base = (match[1] if match else name).lower()
+            repeats = match is not None and base in first and not self._is_written(name, query)
+            names.append(first[base] if repeats else name)
+            first.setdefault(base, name)
+        return names
+
+    def _is_written(self, name: str, query: str) -> bool:
+        if name.lower() in query.lower():
+            return True
+        known = "SELECT 1 FROM main.sqlite_schema WHERE instr(lower(sql), lower(?)) LIMIT 1"
+        return bool(self._connection.rows(known, (name,)))
