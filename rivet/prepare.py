@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivet.config.settings import ExportSettings
-from rivet.errors import IntegrityError, PlanError, SourceError
+from rivet.errors import IntegrityError, PlanError, SourceError, SourceUnavailable
 from rivet.plan.advice import key_advice, reader_advice, source_advice
 from rivet.plan.calendar import Granularity
 from rivet.plan.layout import Layout, Partitioning
@@ -93,12 +93,12 @@ def describe(session: Session, export: ExportSettings, consistency: str | None) 
         SourceError: The table or query cannot be described.
         PlanError: A name, a type or the consistency stands against the export.
     """
-    relation = session.describe(Request(export.table, export.query, export.exclude))
+    relation = _describe(session, export)
     _require_consistency(relation, consistency)
     column, partitioning = None, None
     if export.partition_by is not None:
         where = f"{export.where}.partition_by"
-        column = resolve_column(relation.columns, export.partition_by, where)
+        column = resolve_column(relation.columns, export.partition_by, where, left_out=export.exclude)
         require_temporal(column, session.engine, where)
         key = resolve_key(relation.columns, column, export.partition_key, export.where)
         axis = Axis(column.type.kind, Granularity(export.partition_granularity))
@@ -130,6 +130,15 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
             hint="correct the rows, or give such values a meaning in the query (CASE WHEN … THEN NULL …)",
         )
     return _Preparation(session, export, described, probe, column=column, axis=axis).run(whole, count=count)
+
+
+def _describe(session: Session, export: ExportSettings) -> Relation:
+    try:
+        return session.describe(Request(export.table, export.query, export.exclude))
+    except SourceError as error:
+        if error.hint is None and export.query is not None and not isinstance(error, SourceUnavailable):
+            error.hint = "try the query in the database's own client first"
+        raise
 
 
 def _require_consistency(relation: Relation, wanted: str | None) -> None:

@@ -5,18 +5,24 @@ Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 from rivet.errors import PlanError
-from rivet.plan.schema import Column
+from rivet.plan.schema import Column, Kind
 
-# What to write in the query where a column is not a date or a timestamp, by engine.
-_CASTS = {
-    "postgres": 'CAST("{0}" AS timestamp) AS "{0}"',
-    "mysql": "CAST(`{0}` AS datetime(6)) AS `{0}`",
-    "mariadb": "CAST(`{0}` AS datetime(6)) AS `{0}`",
+# What makes a moment of seconds since 1970 and of text, and what an identifier stands in, by engine.
+_SECONDS_SQL = "TIMESTAMP '1970-01-01 00:00:00' + INTERVAL {0} SECOND"
+_MOMENTS = {
+    "postgres": ("to_timestamp({0})", "CAST({0} AS timestamp)", '"'),
+    "mysql": (_SECONDS_SQL, "CAST({0} AS datetime(6))", "`"),
+    "mariadb": (_SECONDS_SQL, "CAST({0} AS datetime(6))", "`"),
+    "sqlite": ("date({0}, 'unixepoch')", "date({0})", '"'),
 }
+_NUMBER = re.compile(r"u?int|float|decimal")
+_DECIMAL_AS_TEXT = re.compile(r"numeric|decimal")
+_TEXT = re.compile(r"(tiny|medium|long)?text|(var)?char|name$|citext|enum")
 
 
 def near_miss(name: str, known: Sequence[str]) -> str | None:
@@ -30,8 +36,13 @@ def near_miss(name: str, known: Sequence[str]) -> str | None:
     return folded[matches[0]] if matches else None
 
 
-def resolve_column(columns: Sequence[Column], name: str, where: str) -> Column:
+def resolve_column(
+    columns: Sequence[Column], name: str, where: str, *, left_out: Sequence[str] = ()
+) -> Column:
     """Find a column by its exact name, else by the only one that differs in case.
+
+    Args:
+        left_out: Names that the user keeps out of the columns.
 
     Raises:
         PlanError: If there is none, or several that differ only in case.
@@ -43,31 +54,55 @@ def resolve_column(columns: Sequence[Column], name: str, where: str) -> Column:
     if found:
         names = ", ".join(repr(c.name) for c in found)
         raise PlanError(f"{where}: {name!r} may be any of {names}", hint="write the name in its exact case")
-    near = near_miss(name, [c.name for c in columns])
-    known = ", ".join(c.name for c in columns[:20]) + (", …" if len(columns) > 20 else "")
-    hint = f"did you mean {near!r}?" if near else f"the columns are: {known}"
+    if name.casefold() in (other.casefold() for other in left_out):
+        raise PlanError(f"{where}: column {name!r} is left out by exclude", hint="take it out of exclude")
+    hint = which_column(name, [c.name for c in columns])
     raise PlanError(f"{where}: no column {name!r} in the source", hint=hint)
+
+
+def which_column(name: str, known: Sequence[str]) -> str:
+    """Say which column may have been meant by a wrong name.
+
+    >>> which_column("nt", ["id", "note"]), which_column("x", ["id", "note"])
+    ("did you mean 'note'?", 'the columns are: id, note')
+    """
+    near = near_miss(name, known)
+    some = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+    return f"did you mean {near!r}?" if near else f"the columns are: {some}"
 
 
 def require_temporal(column: Column, engine: str, where: str) -> None:
     """Refuse a partition column that is neither a date nor a timestamp.
 
     Raises:
-        PlanError: With the cast to write.
+        PlanError: With the expression to write.
     """
     if column.type.kind.is_temporal:
         return
-    cast = _CASTS.get(engine)
-    hint = (
-        f"cast it in the query: SELECT …, {cast.format(column.name)} FROM …"
-        if cast
-        else "declare the column as DATE or DATETIME, with ISO text in it"
-    )
     raise PlanError(
         f"{where}: column {column.name!r} is {column.source_type}, expected DATE, DATETIME, TIMESTAMP or "
         "TIMESTAMPTZ",
-        hint=hint,
+        hint=_moment_hint(column, engine),
     )
+
+
+def _moment_hint(column: Column, engine: str) -> str:
+    """Say what to write to get a date or a timestamp from a column that is none."""
+    seconds, text, mark = _MOMENTS[engine]
+    name = mark + column.name.replace(mark, mark * 2) + mark
+    declared = column.source_type.lower()
+    if declared.startswith("year"):
+        condition, moment = "", f"MAKEDATE({name}, 1)"
+    elif _NUMBER.match(column.type.kind) or _DECIMAL_AS_TEXT.match(declared):
+        condition, moment = "if it counts seconds since 1970, ", seconds.format(name)
+    elif _TEXT.match(declared) or (engine == "sqlite" and column.type.kind is Kind.STRING):
+        condition, moment = "if it holds ISO dates, ", text.format(name)
+    else:
+        return "partition by a date or a timestamp, or make one in a query"
+    if engine == "sqlite":  # which knows the type of a declared column, and of no expression
+        day = f'"{column.name.replace(mark, mark * 2)}_date"'
+        return f"{condition}add one that is: ALTER TABLE … ADD COLUMN {day} DATE AS ({moment})"
+    return f"{condition}cast it in a query: SELECT …, {moment} AS {name} FROM …"
 
 
 def resolve_key(columns: Sequence[Column], column: Column, key: str | None, where: str) -> str:

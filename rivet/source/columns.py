@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from rivet.errors import SourceError
-from rivet.plan.resolve import near_miss
+from rivet.plan.resolve import which_column
 
 Described = TypeVar("Described")
 
@@ -45,7 +45,4 @@ def _resolve(names: Sequence[str], wanted: str) -> str:
             f"exclude: {wanted!r} may be any of {', '.join(repr(n) for n in found)}",
             hint="write the name in its exact case",
         )
-    near = near_miss(wanted, names)
-    raise SourceError(
-        f"exclude: no column {wanted!r} in the source", hint=f"did you mean {near!r}?" if near else None
-    )
+    raise SourceError(f"exclude: no column {wanted!r} in the source", hint=which_column(wanted, names))
