@@ -23,6 +23,10 @@ _WRITE_BUFFER_BYTES = 1024**2
 _DICTIONARY_SAMPLE_ROWS = 1024
 _DICTIONARY_MAX_SHARE = 0.125
 
+# The writer leaves values above 4 KiB out of the statistics, but takes several copies of them on the way:
+# where a value is this long, its column has none.
+_STATISTICS_MAX_VALUE_BYTES = 1024**2
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetSettings:
@@ -129,7 +133,7 @@ class _OpenPart:
             compression=settings.compression,
             compression_level=settings.compression_level,
             use_dictionary=_repeating_columns(sample),
-            write_statistics=True,
+            write_statistics=_columns_of_short_values(sample),
             write_page_index=True,
             sorting_columns=[pq.SortingColumn(index) for index in sorted_by] or None,
         )
@@ -188,8 +192,19 @@ class _DigestingSink:
 def _repeating_columns(table: pa.Table) -> list[str]:
     sample = table.slice(0, _DICTIONARY_SAMPLE_ROWS)
     most = int(sample.num_rows * _DICTIONARY_MAX_SHARE)
+    if not most:
+        return []
     return [
         field.name
         for field, column in zip(sample.schema, sample.columns, strict=True)
         if not pa.types.is_boolean(field.type) and pc.count_distinct(column, mode="all").as_py() <= most
+    ]
+
+
+def _columns_of_short_values(table: pa.Table) -> list[str]:
+    return [
+        field.name
+        for field, column in zip(table.schema, table.columns, strict=True)
+        if not (pa.types.is_string(field.type) or pa.types.is_binary(field.type))
+        or (pc.max(pc.binary_length(column)).as_py() or 0) <= _STATISTICS_MAX_VALUE_BYTES
     ]
