@@ -61,7 +61,7 @@ class Publisher:
         A partition whose rows equal the live ones is discarded and left alone.
 
         Raises:
-            PlanError: A foreign manifest or marker stands where one of them goes; nothing was published.
+            PlanError: Something foreign stands where a partition goes; nothing was published.
         """
         for partition in partitions:
             self._refuse_foreign(partition)
@@ -187,15 +187,17 @@ class Publisher:
         return PendingPartition(target.value, target.path, old_sha256, partition.manifest_sha256)
 
     def _refuse_foreign(self, partition: StagedPartition) -> None:
-        if partition.target.path in self._entries:
-            return
-        for name in (self._layout.manifest_name, SUCCESS_FILE):
-            path = partition.target.child(name)
-            if path in self._tree.sizes:
-                raise PlanError(
-                    f"{self._destination.uri}{path} is not of this export, and this run would replace it",
-                    hint="move the file away, or give the export a root of its own",
-                )
+        target, sizes = partition.target, self._tree.sizes
+        files = [target.child(name) for name in (self._layout.manifest_name, SUCCESS_FILE)]
+        in_the_way = [] if target.path in self._entries else [name for name in files if name in sizes]
+        # In a file system a file keeps a directory from being made, and a directory keeps a file.
+        in_the_way += [name for name in _with_parents(target.path) if name in sizes]
+        in_the_way += [name for name in files if name in self._children]
+        if in_the_way:
+            raise PlanError(
+                f"{self._destination.uri}{in_the_way[0]} is not of this export and stands in its way",
+                hint="move it away, or give the export a root of its own",
+            )
 
     def _leave_alone(self, partition: StagedPartition) -> bool:
         entry = self._entries.get(partition.target.path)
@@ -238,3 +240,13 @@ def _content(manifest: Manifest) -> tuple[object, ...]:
 
 def _child(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
+
+
+def _with_parents(path: str) -> list[str]:
+    """List a directory and those above it, below the root.
+
+    >>> _with_parents("a/b"), _with_parents("")
+    (['a/b', 'a'], [])
+    """
+    ends = [i for i, character in enumerate(path) if character == "/"]
+    return [path, *(path[:end] for end in reversed(ends))] if path else []
