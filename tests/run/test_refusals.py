@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.run.command import picture
+from tests.cli.conftest import REAL, finish
+from tests.run.command import picture, write_config
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.refusing import by_query, events_table, refused
 from tests.run.running import by_day, run_well
@@ -244,6 +245,22 @@ def test_a_name_that_fits_two_in_case_is_not_guessed(
     export = by_day(root, table='"Sales"', partition_by="AT", partition_key="day")
     run_well(tmp_path, postgres_database.source, export, validate=True)
     assert (root / "day=2024-01-01").is_dir()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_process_that_refuses_ends_with_two(tmp_path: Path, database: AnyDatabase, engine: str) -> None:
+    """The command itself says what and how to mend it in two lines, and leaves nothing."""
+    database.execute(events_table(engine))
+    config = write_config(tmp_path, database.source, by_day(tmp_path / "place" / "tree", max_partitions=2))
+
+    ended = finish(*REAL, "run", "--config", str(config), "--quiet")
+
+    assert ended.returncode == 2
+    assert ended.stdout == b""
+    error, hint = ended.stderr.decode().splitlines()
+    assert error.startswith("Error: events: $.exports[0].max_partitions: 3 windows that hold rows")
+    assert hint == "Hint: use a coarser partition_granularity, or raise max_partitions"
+    assert not (tmp_path / "place").exists()
 
 
 def test_a_refused_export_over_a_tree_leaves_it_alone(
