@@ -29,13 +29,15 @@ def services() -> dict[str, dict[str, Any]]:
 
 
 def test_the_image_is_built_from_what_there_is() -> None:
-    """What the Dockerfile copies exists, and what the package names is copied."""
+    """What the Dockerfile copies exists, is all that the builder is sent, and suffices for the package."""
     copied: set[str] = set()
     for word, rest in instructions():
         if word == "COPY" and not rest.startswith("--from"):
-            copied.update(rest.split()[:-1])
+            copied.update(name.rstrip("/") for name in rest.split()[:-1])
     assert all((HOME / name).exists() for name in copied)
     assert {"pyproject.toml", "rivet", PROJECT["readme"], *PROJECT["license-files"]} <= copied
+    sent = (DOCKER / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    assert copied == {line[1:] for line in sent if line.startswith("!")}
 
 
 def test_the_image_runs_the_command_as_nobody_special() -> None:
