@@ -6,6 +6,7 @@ parser and a read-only transaction stand behind this check; what it adds is a cl
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,6 +51,11 @@ def checked_query(text: str, dialect: Dialect) -> str:
     statement = _only_statement(tokens)
     _refuse_writes(statement)
     return text[statement[0].start : statement[-1].end + 1]
+
+
+def query_sha256(text: str) -> str:
+    """Digest a query as manifests hold it: bare hex, of the text as the user wrote it."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _only_statement(tokens: list[Token]) -> list[Token]:

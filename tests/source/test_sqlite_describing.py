@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from rivet.errors import SourceError
@@ -175,7 +177,7 @@ def test_query(sqlite_database: SqliteDatabase) -> None:
 
         assert [str(c.type) for c in relation.columns] == ["int64", "timestamp[us]", "string"]
         assert (relation.table, relation.primary_key, relation.indexed) == (None, (), frozenset())
-        assert (relation.query_sha256 or "").startswith("sha256:")
+        assert relation.query_sha256 == hashlib.sha256(query.encode()).hexdigest()
         assert read.column("id").to_pylist() == [3, 2, 1]
 
 

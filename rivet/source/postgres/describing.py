@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,9 +75,8 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, exclude: Seque
 
 
 def _describe_query(connection: sqlalchemy.Connection, text: str, exclude: Sequence[str]) -> Relation:
-    from rivet.source.query import checked_query  # the tokenizer is heavy, and tables do not need it
-
-    query = checked_query(text, "postgres")
+    # The tokenizer is heavy, and tables do not need it.
+    from rivet.source.query import checked_query, query_sha256
     doing = "cannot describe the query"
     described = _output(connection, query, doing)
     columns = _columns(connection, kept_columns(described, exclude), None)
@@ -87,7 +85,7 @@ def _describe_query(connection: sqlalchemy.Connection, text: str, exclude: Seque
     return Relation(
         from_item=from_item,
         columns=columns,
-        query_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        query_sha256=query_sha256(text),
         estimated_rows=estimate,
         consistency=consistency,
         consistency_reason=reason,

@@ -5,7 +5,6 @@ Only where a column has no declared type do its values decide, and then all rows
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,9 +78,8 @@ class _Describing:
         return Described(relation, ties, examination)
 
     def query(self, written: str, exclude: Sequence[str]) -> Described:
-        from rivet.source.query import checked_query  # the tokenizer is heavy, and tables do not need it
-
-        query = checked_query(written, "sqlite")
+        # The tokenizer is heavy, and tables do not need it.
+        from rivet.source.query import checked_query, query_sha256
         from_item = query_item(query)
         with translated("cannot describe the query"):
             parameters = self._connection.prepare(f"SELECT * FROM {from_item}")
@@ -97,8 +95,7 @@ class _Describing:
             [(name, declared) for name, (_, declared) in zip(names, described, strict=True)], exclude
         )
         columns, examination = self._columns(from_item, kept, is_told=True)
-        digest = "sha256:" + hashlib.sha256(written.encode()).hexdigest()
-        relation = Relation(from_item=from_item, columns=columns, query_sha256=digest)
+        relation = Relation(from_item=from_item, columns=columns, query_sha256=query_sha256(written))
         return Described(relation, (), examination)
 
     def _columns(
