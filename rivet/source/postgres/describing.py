@@ -77,6 +77,8 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, exclude: Seque
 def _describe_query(connection: sqlalchemy.Connection, text: str, exclude: Sequence[str]) -> Relation:
     # The tokenizer is heavy, and tables do not need it.
     from rivet.source.query import checked_query, query_sha256
+
+    query = checked_query(text, "postgres")
     doing = "cannot describe the query"
     described = _output(connection, query, doing)
     columns = _columns(connection, kept_columns(described, exclude), None)

@@ -80,6 +80,8 @@ class _Describing:
     def query(self, written: str, exclude: Sequence[str]) -> Described:
         # The tokenizer is heavy, and tables do not need it.
         from rivet.source.query import checked_query, query_sha256
+
+        query = checked_query(written, "sqlite")
         from_item = query_item(query)
         with translated("cannot describe the query"):
             parameters = self._connection.prepare(f"SELECT * FROM {from_item}")
