@@ -7,12 +7,13 @@ driver raises is raised again, as it is, in the consumer's thread.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from rivet.source.waiting import WAKE_SECONDS, result_of
 
 try:
     import uvloop
@@ -24,8 +25,6 @@ else:
 BLOCK_BYTES = 2 * 1024**2
 QUEUE_BYTES = 4 * BLOCK_BYTES
 _GRACE_SECONDS = 10.0
-# A signal that arrives just before a thread begins to wait does not wake it, so no wait is without an end.
-_WAKE_SECONDS = 0.5
 
 T = TypeVar("T")
 Sink = Callable[[bytes], Awaitable[None]]
@@ -59,14 +58,7 @@ class ReaderThread:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end and give its result; an interrupt here cancels it."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            while not future.done():
-                concurrent.futures.wait([future], _WAKE_SECONDS)
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        return result_of(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
 
     def stream(self, produce: Callable[[Sink], Coroutine[Any, Any, int]]) -> BlockStream:
         """Start a producer: it gives rows to its sink and returns how many the server says it sent."""
@@ -132,7 +124,7 @@ class BlockStream:
         while True:
             with self._changed:
                 while not (self._blocks or self._ended):
-                    self._changed.wait(_WAKE_SECONDS)
+                    self._changed.wait(WAKE_SECONDS)
                 if not self._blocks:
                     break
                 block = self._blocks.popleft()

@@ -10,7 +10,8 @@ import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
-from rivet.source.sqlite.thread import DriverThread, result_of
+from rivet.source.sqlite.thread import DriverThread
+from rivet.source.waiting import result_of
 
 # A step reads the driver's batches until they hold so much; a driver's batch may be a single row.
 _STEP_BYTES = 2 * 1024**2

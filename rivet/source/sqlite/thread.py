@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-# A signal that arrives just before a thread begins to wait does not wake it, so no wait is without an end.
-_WAKE_SECONDS = 0.5
+from rivet.source.waiting import result_of
+
 _GRACE_SECONDS = 1.0
 
 T = TypeVar("T")
@@ -61,14 +61,3 @@ class DriverThread:
                 del result
             # What a call holds on to, such as a connection, must not live until the next one comes.
             del task, future, call
-
-
-def result_of(future: concurrent.futures.Future[T]) -> T:
-    """Wait for a call's result; an interrupt takes back a call that has not begun."""
-    try:
-        while not future.done():
-            concurrent.futures.wait([future], _WAKE_SECONDS)
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
