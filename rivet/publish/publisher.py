@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from rivet.publish.tree import Tree, entry_of, read_manifest
 # Partitions whose steps are taken together: their syncs share the disk's commits, and readers wait this
 # many renames for a marker at most.
 _WAVE_PARTITIONS = 256
+_READ_BYTES = 1024**2
 
 
 @dataclass(slots=True)
@@ -221,8 +223,18 @@ class Publisher:
             return False
         if any(sizes.get(target.child(p.path)) != p.size_bytes for p in found[0].parts):
             return False
+        # What the manifest claims of a part was true once; a part that was damaged since is written anew.
+        if any(self._digest(target.child(p.path)) != p.sha256 for p in found[0].parts):
+            return False
         marker = target.child(SUCCESS_FILE)
         return marker in sizes and self._destination.read(marker) == f"{entry.manifest_sha256}\n".encode()
+
+    def _digest(self, name: str) -> str:
+        sha256 = hashlib.sha256()
+        with self._destination.open(name) as file:
+            while data := file.read(_READ_BYTES):
+                sha256.update(data)
+        return sha256.hexdigest()
 
 
 def _content(manifest: Manifest) -> tuple[object, ...]:
