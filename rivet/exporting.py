@@ -15,11 +15,11 @@ from rivet.export.scan import Account, prove, run_scans
 from rivet.export.stage import Stager
 from rivet.outcome import ExportOutcome
 from rivet.plan.names import SUCCESS_FILE
-from rivet.prepare import Prepared, describe, prepare
+from rivet.prepare import Prepared, describe, prepare, refuse_vanished
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
 from rivet.publish.tree import Tree, read_tree
-from rivet.publish.vanished import decide_vanished, possibly_present
+from rivet.publish.vanished import decide_vanished
 from rivet.record import Record
 from rivet.source.protocol import Session, Source
 
@@ -75,7 +75,7 @@ class _Export:
         self._warnings = [*record.described.run_advice, *tree.warnings()]
 
     def run(self, session: Session, snapshot: ExitStack) -> ExportOutcome:
-        self._refuse_vanished_early()
+        refuse_vanished(self._export, self._prepared, self._tree.entries.values())
         self._tell_plan()
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
         self._tree = recover(self._record.destination, self._layout, self._tree)
@@ -189,15 +189,6 @@ class _Export:
                 added.add(target.path)
             window = self._axis.window_of(window.end)
         return added
-
-    def _refuse_vanished_early(self) -> None:
-        """Refuse, before anything is read, what the probe alone shows to have vanished."""
-        if not self._described.is_steady:
-            return
-        probe, counts = self._prepared.probe, self._prepared.counts
-        entries = self._tree.entries.values()
-        present = possibly_present(entries, self._axis, probe, counts)
-        decide_vanished(entries, present, policy=self._export.vanished, axis=self._axis, span=probe.span)
 
     def _tell_plan(self) -> None:
         for warning in self._warnings:

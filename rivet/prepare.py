@@ -5,11 +5,12 @@ Composition: the decisions are in `rivet.plan`, the questions go to the source's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rivet.config.settings import ExportSettings
 from rivet.errors import IntegrityError, PlanError, SourceError, SourceUnavailable
+from rivet.manifest.model import PartitionEntry
 from rivet.plan.advice import key_advice, reader_advice, source_advice
 from rivet.plan.calendar import Granularity
 from rivet.plan.layout import Layout, Partitioning
@@ -17,6 +18,7 @@ from rivet.plan.resolve import require_temporal, resolve_column, resolve_key
 from rivet.plan.scans import Reach, Scan, WindowCount, plan_scans
 from rivet.plan.schema import Column
 from rivet.plan.windows import Axis
+from rivet.publish.vanished import decide_vanished, possibly_present
 from rivet.source.protocol import Consistency, Probe, Relation, Request, Session
 
 
@@ -130,6 +132,19 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
             hint="correct the rows, or give such values a meaning in the query (CASE WHEN … THEN NULL …)",
         )
     return _Preparation(session, export, described, probe, column=column, axis=axis).run(whole, count=count)
+
+
+def refuse_vanished(export: ExportSettings, prepared: Prepared, entries: Iterable[PartitionEntry]) -> None:
+    """Refuse, before anything is read, what the probe alone shows to have vanished from a tree.
+
+    Raises:
+        PlanError: With labels, counts and the choices.
+    """
+    described, probe = prepared.described, prepared.probe
+    if described.is_steady:
+        entries = list(entries)
+        present = possibly_present(entries, described.axis, probe, prepared.counts)
+        decide_vanished(entries, present, policy=export.vanished, axis=described.axis, span=probe.span)
 
 
 def _describe(session: Session, export: ExportSettings) -> Relation:

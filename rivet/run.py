@@ -14,7 +14,7 @@ from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
 from rivet.plan.resolve import near_miss
 from rivet.plan.windows import Window
-from rivet.prepare import Described, Prepared, describe, prepare
+from rivet.prepare import Described, Prepared, describe, prepare, refuse_vanished
 from rivet.publish.tree import read_tree
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source
@@ -79,8 +79,9 @@ def plan(settings: Settings, *, exports: Sequence[str] = (), listener: Listener)
     def look(source: Source, export: ExportSettings) -> PlanOutcome:
         with source.session() as session:
             described = describe(session, export, settings.source.consistency)
-            read_tree(open_destination(export.destination), described.layout)
+            tree = read_tree(open_destination(export.destination), described.layout)
             prepared = prepare(session, export, described, count=True)
+            refuse_vanished(export, prepared, tree.entries.values())
         return _planned(_checked(source, export, described), prepared)
 
     return _look(settings, exports, listener, look)
