@@ -1,0 +1,65 @@
+"""Memory grows neither with the table nor with the partition; a large row costs a multiple of itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.run.running import settings
+from tests.servers.database import Database
+from tests.servers.mariadb import MysqlServer
+
+MB = 1000**2
+# Rows that the server makes while it sends them, so that a test need not store them first.
+QUERIES = {
+    "postgres": "SELECT i, repeat(chr(97 + i % 26), {size}) AS note FROM generate_series(1, {rows}) AS i",
+    "mariadb": "SELECT seq AS i, REPEAT(CHR(97 + seq % 26), {size}) AS note FROM seq_1_to_{rows}",
+}
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
+
+
+@pytest.fixture
+def large_packets(engine: str, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let MariaDB send rows of 64 MiB; PostgreSQL always does."""
+    if engine != "mariadb":
+        yield
+        return
+    server: MysqlServer = request.getfixturevalue("mariadb")
+    ((before,),) = server.fetch("SELECT @@GLOBAL.max_allowed_packet")
+    server.execute(f"SET GLOBAL max_allowed_packet = {64 * 1024**2}")
+    try:
+        yield
+    finally:
+        server.execute(f"SET GLOBAL max_allowed_packet = {before}")
+
+
+@pytest.mark.usefixtures("large_packets")
+@pytest.mark.parametrize(
+    ("rows", "row_bytes", "most_bytes"),
+    [(300_000, 1_000, 300 * MB), (24, 20 * MB, 450 * MB)],
+    ids=["many-rows", "large-rows"],
+)
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_a_partition_is_never_held(
+    tmp_path: Path, database: Database, engine: str, rows: int, row_bytes: int, most_bytes: int
+) -> None:
+    """A partition of 300 MB, or of 24 rows of 20 MB each, passes through a process that never holds it."""
+    root = tmp_path / "tree"
+    query = QUERIES[engine].format(rows=rows, size=row_bytes)
+    destination = {"type": "local", "path": str(root)}
+    settings(tmp_path, database.source, {"name": "large", "query": query, "destination": destination})
+
+    command = [sys.executable, "-m", "tests.run.memory_driver", "run", "--quiet", "--config"]
+    done = subprocess.run(
+        [*command, str(tmp_path / "rivet.yaml")], capture_output=True, text=True, timeout=300, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert sum(pq.ParquetFile(path).metadata.num_rows for path in root.glob("*.parquet")) == rows
+    assert int(done.stdout) < most_bytes
