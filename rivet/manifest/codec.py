@@ -36,6 +36,7 @@ __all__ = [
     "digest",
     "encode_export",
     "encode_manifest",
+    "marker_of",
     "success_marker",
 ]
 
@@ -51,7 +52,16 @@ def digest(data: bytes) -> str:
 
 def success_marker(manifest_bytes: bytes) -> bytes:
     """Give the content of `_SUCCESS` for a manifest."""
-    return digest(manifest_bytes).encode() + b"\n"
+    return marker_of(digest(manifest_bytes))
+
+
+def marker_of(manifest_sha256: str) -> bytes:
+    r"""Give the content of `_SUCCESS` for a manifest of this digest.
+
+    >>> marker_of("sha256:e3b0c442")
+    b'sha256:e3b0c442\n'
+    """
+    return f"{manifest_sha256}\n".encode()
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

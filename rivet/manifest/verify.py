@@ -5,9 +5,11 @@ Pure: observations and what follows from names and windows (`Implied`) are hande
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from rivet.manifest.codec import marker_of
 from rivet.manifest.model import Manifest, Part
 from rivet.manifest.verdict import Code, Finding, Level
 
@@ -122,8 +124,8 @@ def verify_manifest(manifest: Manifest, implied: Implied, path: str) -> Iterator
     size_bytes = sum(p.size_bytes for p in manifest.parts)
     if manifest.size_bytes != size_bytes:
         yield contradiction("size_bytes", manifest.size_bytes, size_bytes)
-    paths = [p.path for p in manifest.parts]
-    yield from (contradiction("a part listed twice", p, "one of its own") for p in _repeated(paths))
+    listed = Counter(p.path for p in manifest.parts)
+    yield from (contradiction("a part listed twice", p, "one of its own") for p in listed if listed[p] > 1)
     if implied.flaw is not None:
         yield error(Code.MANIFEST_INCONSISTENT, path, implied.flaw)
     elif manifest.partition is not None:
@@ -165,7 +167,7 @@ def verify_marker(
     if marker is None:
         make = note if unfinished else error
         yield make(Code.MARKER_MISSING, path, "there is no marker, so the partition counts as not ready")
-    elif marker != f"{manifest_sha256}\n".encode():
+    elif marker != marker_of(manifest_sha256):
         seen = marker.decode("utf-8", "backslashreplace").removesuffix("\n")
         yield error(
             Code.MARKER_DIFFERS, path, f"the marker is {shown(seen)}, and the manifest is {manifest_sha256}"
@@ -247,10 +249,3 @@ def _verify_bounds(
     if any(bound is not None and not window.start <= bound < window.end for bound in bounds):
         message = f"{column!r} spans {seen}, outside [{window.start_text}, {window.end_text})"
         yield error(Code.PART_OUTSIDE_WINDOW, path, message)
-
-
-def _repeated(values: Iterable[str]) -> list[str]:
-    counts: dict[str, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    return [value for value, count in counts.items() if count > 1]
