@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rivet.plan.names import part_name, partition_directory
+from rivet.plan.names import child, part_name, partition_directory
 from rivet.plan.windows import NULL_VALUE, Axis, Window
 
 PLACEHOLDER = "{partition}"
@@ -33,7 +33,7 @@ class Target:
 
     def child(self, name: str) -> str:
         """Give the path of a file in this partition, from the root."""
-        return f"{self.path}/{name}" if self.path else name
+        return child(self.path, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,14 @@ class Layout:
         if self.partitioning is None:
             return Target(None, None, "")
         value = NULL_VALUE if window is None else window.label
-        directory = partition_directory(self.partitioning.key, value)
-        return Target(value, window, self.partitioning.template.replace(PLACEHOLDER, directory))
+        return Target(value, window, self.directory(value))
+
+    def directory(self, value: str | None) -> str:
+        """Give the directory of the partition with a label, from the root; None: of the only one there is."""
+        if self.partitioning is None or value is None:
+            return ""
+        own = partition_directory(self.partitioning.key, value)
+        return self.partitioning.template.replace(PLACEHOLDER, own)
 
     def part_name(self, target: Target, run_id: str, number: int) -> str:
         """Name a part of a partition."""

@@ -14,8 +14,7 @@ PART_SUFFIX = ".parquet"
 
 # Hive's own list (FileUtils.charToEscape in Apache Hive), with space and non-ASCII left as they are.
 _ESCAPED = frozenset("\"#%'*/:=?\\\x7f{}[]^") | {chr(c) for c in range(0x20)}
-_RUN_ID = r"\d{8}T\d{6}Z-[0-9a-f]{8}"
-_PART = re.compile(rf".+_({_RUN_ID})_(\d{{5,}})\.parquet", re.DOTALL)
+_PART = re.compile(r".+_(\d{8}T\d{6}Z-[0-9a-f]{8})_\d{5,}\.parquet", re.DOTALL)
 
 
 def escape(text: str) -> str:
@@ -45,12 +44,16 @@ def part_name(export_name: str, label: str, run_id: str, number: int) -> str:
     return f"{escape(export_name)}__{escape(label)}_{run_id}_{number:05d}{PART_SUFFIX}"
 
 
+def child(directory: str, name: str) -> str:
+    """Give the path of a file in a directory; the empty directory is the root.
+
+    >>> child("day=2023-01-01", "_SUCCESS"), child("", "_SUCCESS")
+    ('day=2023-01-01/_SUCCESS', '_SUCCESS')
+    """
+    return f"{directory}/{name}" if directory else name
+
+
 def run_id_of_part(name: str) -> str | None:
     """Give the run id that a part's name bears, or None where it is no part of Rivet's naming."""
     match = _PART.fullmatch(name)
     return match.group(1) if match else None
-
-
-def is_run_id(text: str) -> bool:
-    """Tell whether a text has the form of a run id."""
-    return re.fullmatch(_RUN_ID, text) is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rivet.destination.protocol import Destination
-from rivet.manifest.codec import success_marker
+from rivet.manifest.codec import marker_of
 from rivet.manifest.model import PartitionEntry, PendingPartition
 from rivet.plan.layout import Layout
-from rivet.plan.names import SUCCESS_FILE, run_id_of_part
+from rivet.plan.names import SUCCESS_FILE, child, run_id_of_part
 from rivet.publish.tree import Tree, entry_of, read_manifest
 
 
@@ -42,16 +42,16 @@ def _settle_partition(
     destination: Destination, layout: Layout, partition: PendingPartition
 ) -> PartitionEntry | None:
     """Write or remove the marker so that it agrees with the manifest, and give the entry of what lives."""
-    base = f"{partition.path}/" if partition.path else ""
-    found = read_manifest(destination, base + layout.manifest_name)
+    marker = child(partition.path, SUCCESS_FILE)
+    found = read_manifest(destination, child(partition.path, layout.manifest_name))
     if found is None:
-        destination.delete([base + SUCCESS_FILE])
+        destination.delete([marker])
         destination.settle([partition.path])
         return None
     manifest, sha256 = found
     if sha256 not in (partition.old_sha256, partition.new_sha256):
         return None
-    destination.put(base + SUCCESS_FILE, success_marker(destination.read(base + layout.manifest_name)))
+    destination.put(marker, marker_of(sha256))
     destination.settle([partition.path])
     return entry_of(manifest, sha256, partition.path)
 
@@ -67,12 +67,10 @@ def _garbage(destination: Destination, layout: Layout, tree: Tree) -> list[str]:
         # Parts that all come from the live run leave nothing over; their manifest need not be read.
         if not own or (entry is not None and runs == {entry.run_id} and not interrupted):
             continue
-        base = f"{directory}/" if directory else ""
-        found = read_manifest(destination, base + layout.manifest_name)
-        if found is None and (
-            base + layout.manifest_name in tree.sizes or (entry is not None and not interrupted)
-        ):
+        manifest = child(directory, layout.manifest_name)
+        found = read_manifest(destination, manifest)
+        if found is None and (manifest in tree.sizes or (entry is not None and not interrupted)):
             continue  # damaged from outside: the parts may be all that is left, until this run publishes anew
-        listed = {base + part.path for part in found[0].parts} if found else set()
+        listed = {child(directory, part.path) for part in found[0].parts} if found else set()
         garbage += [n for n in own if n not in listed]
     return garbage

@@ -10,7 +10,14 @@ from typing import BinaryIO
 
 from rivet.destination.protocol import Destination, Listed
 from rivet.errors import ObjectNotFound, RivetError
-from rivet.manifest.codec import MAX_BYTES, DecodeError, UnknownVersion, decode_manifest, digest
+from rivet.manifest.codec import (
+    MAX_BYTES,
+    DecodeError,
+    UnknownVersion,
+    decode_manifest,
+    digest,
+    success_marker,
+)
 from rivet.manifest.model import Manifest, Part
 from rivet.manifest.verdict import Code, Finding
 from rivet.manifest.verify import (
@@ -23,7 +30,7 @@ from rivet.manifest.verify import (
     verify_part,
     verify_unlisted,
 )
-from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE
+from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, child
 from rivet.validate.footer import read_footer
 from rivet.validate.implied import implied_by
 
@@ -93,28 +100,28 @@ class Onlooker:
         name, data = self._manifest(path, sizes, manifest_names)
         if data is None:
             # Without a run at work it is the manifest that is amiss, not every file beside it.
-            return Looked(tuple(verify_unlisted(_join(path, n) for n in sizes)) if unfinished else ())
+            return Looked(tuple(verify_unlisted(child(path, n) for n in sizes)) if unfinished else ())
         sha256 = digest(data)
         findings: list[Finding] = []
-        marker = self.read(_join(path, SUCCESS_FILE)) if SUCCESS_FILE in sizes else None
-        findings += verify_marker(marker, sha256, _join(path, SUCCESS_FILE), unfinished=unfinished)
+        marker = self.read(child(path, SUCCESS_FILE)) if SUCCESS_FILE in sizes else None
+        findings += verify_marker(marker, sha256, child(path, SUCCESS_FILE), unfinished=unfinished)
         try:
             manifest = decode_manifest(data)
         except DecodeError as exc:
             code = Code.MANIFEST_VERSION if isinstance(exc, UnknownVersion) else Code.MANIFEST_UNREADABLE
-            return Looked((*findings, error(code, _join(path, name), str(exc))), manifest_sha256=sha256)
+            return Looked((*findings, error(code, child(path, name), str(exc))), manifest_sha256=sha256)
         implied = implied_by(manifest)
         findings += verify_directory(implied, (self._base + path).rstrip("/"), path)
-        findings += verify_manifest(manifest, implied, _join(path, name))
+        findings += verify_manifest(manifest, implied, child(path, name))
         parts = rows = size_bytes = 0
         for claimed, observed in zip(manifest.parts, self._observe(path, sizes, manifest), strict=True):
-            findings += verify_part(claimed, observed, manifest, implied, _join(path, claimed.path))
+            findings += verify_part(claimed, observed, manifest, implied, child(path, claimed.path))
             if observed is not None:
                 parts += 1
                 rows += observed.footer.row_count if observed.footer is not None else 0
                 size_bytes += observed.size_bytes
         listed = {name, SUCCESS_FILE, *(p.path for p in manifest.parts)}
-        findings += verify_unlisted(_join(path, n) for n in sizes if n not in listed)
+        findings += verify_unlisted(child(path, n) for n in sizes if n not in listed)
         return Looked(
             tuple(findings), manifest, sha256, readable=True, parts=parts, rows=rows, size_bytes=size_bytes
         )
@@ -126,11 +133,11 @@ class Onlooker:
         found = [
             (name, data)
             for name in manifest_names
-            if name in sizes and (data := self.read(_join(path, name))) is not None
+            if name in sizes and (data := self.read(child(path, name))) is not None
         ]
         if len(found) > 1:
-            marker = self.read(_join(path, SUCCESS_FILE))
-            found.sort(key=lambda candidate: f"{digest(candidate[1])}\n".encode() != marker)
+            marker = self.read(child(path, SUCCESS_FILE))
+            found.sort(key=lambda candidate: success_marker(candidate[1]) != marker)
         return found[0] if found else (manifest_names[0], None)
 
     def _observe(
@@ -148,7 +155,7 @@ class Onlooker:
         self, path: str, part: Part, size_bytes: int, column: str | None
     ) -> ObservedPart | None:
         try:
-            with self._destination.open(self._base + _join(path, part.path)) as file:
+            with self._destination.open(self._base + child(path, part.path)) as file:
                 sha256 = None
                 if self._full:
                     sha256 = _sha256(file)
@@ -171,7 +178,3 @@ def _sha256(file: BinaryIO) -> str:
     while chunk := file.read(_DIGEST_BYTES):
         sha256.update(chunk)
     return sha256.hexdigest()
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}/{name}" if path else name

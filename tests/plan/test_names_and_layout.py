@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rivet.clock import new_run_id
 from rivet.plan.calendar import Granularity
 from rivet.plan.layout import Layout, Partitioning
-from rivet.plan.names import escape, is_run_id, part_name, run_id_of_part
+from rivet.plan.names import escape, part_name, run_id_of_part
 from rivet.plan.schema import Kind
 from rivet.plan.windows import Axis
 
@@ -76,4 +76,4 @@ def test_new_run_ids_are_run_ids_and_differ() -> None:
     first, second = new_run_id(), new_run_id()
 
     assert first != second
-    assert is_run_id(first)
+    assert run_id_of_part(part_name("events", "2023-01-01", first, 0)) == first
