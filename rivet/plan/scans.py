@@ -6,9 +6,11 @@ partition column and the table is large.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from rivet.plan.windows import Axis
 
 
 class Reach(StrEnum):
@@ -44,6 +46,25 @@ class WindowCount:
     end: int
     label: str
     rows: int
+
+
+def counts_of_values(counted: Iterable[tuple[int, int]], axis: Axis) -> list[WindowCount]:
+    """Add up rows that were counted by value, in order, into the windows that the values fall into.
+
+    >>> from rivet.plan.calendar import Granularity
+    >>> from rivet.plan.schema import Kind
+    >>> axis = Axis(Kind.DATE, Granularity.MONTH)
+    >>> [(c.label, c.rows) for c in counts_of_values([(0, 5), (30, 1), (31, 7)], axis)]
+    [('1970-01', 6), ('1970-02', 7)]
+    """
+    counts: list[WindowCount] = []
+    for value, rows in counted:
+        if counts and value < counts[-1].end:
+            counts[-1] = replace(counts[-1], rows=counts[-1].rows + rows)
+        else:
+            window = axis.window_of(value)
+            counts.append(WindowCount(window.start, window.end, window.label, rows))
+    return counts
 
 
 def plan_scans(counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int) -> tuple[Scan, ...]:

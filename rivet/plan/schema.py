@@ -41,6 +41,9 @@ class Kind(StrEnum):
         return self in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT)
 
 
+MAX_DECIMAL_DIGITS = 38
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnType:
     """The type of a column: a kind, with precision and scale for decimals only.
@@ -57,6 +60,19 @@ class ColumnType:
         if self.kind is Kind.DECIMAL:
             return f"decimal128({self.precision},{self.scale})"
         return str(self.kind)
+
+
+def decimal_type(precision: int, scale: int) -> ColumnType | None:
+    """Give the decimal of a declared precision and scale, or None where it has more digits than one holds.
+
+    A scale below zero stands for zeros before the point, one above the precision for zeros behind it; both
+    widen the precision.
+
+    >>> str(decimal_type(12, 2)), str(decimal_type(2, -3)), str(decimal_type(2, 4)), decimal_type(39, 0)
+    ('decimal128(12,2)', 'decimal128(5,0)', 'decimal128(4,4)', None)
+    """
+    precision, scale = (precision - scale, 0) if scale < 0 else (max(precision, scale), scale)
+    return ColumnType(Kind.DECIMAL, precision, scale) if precision <= MAX_DECIMAL_DIGITS else None
 
 
 @dataclass(frozen=True, slots=True)

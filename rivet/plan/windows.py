@@ -30,6 +30,11 @@ _FORMATS = {
 }
 
 
+def units_per_day(kind: Kind) -> int:
+    """Count the steps of a day on the axis of a date, timestamp or instant."""
+    return 1 if kind is Kind.DATE else MICROSECONDS_PER_DAY
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """The half-open range `[start, end)` of one partition, on the column's axis, and its label."""
@@ -105,7 +110,7 @@ class Axis:
 
     @property
     def _units_per_day(self) -> int:
-        return 1 if self.kind is Kind.DATE else MICROSECONDS_PER_DAY
+        return units_per_day(self.kind)
 
     def _window(self, year: int, month: int, day: int) -> Window:
         # Each bound comes from its own date: in a zone, a day is not always 24 hours.

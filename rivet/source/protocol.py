@@ -70,6 +70,11 @@ class Relation:
     consistency: Consistency = Consistency.SNAPSHOT
     consistency_reason: str = ""
 
+    @property
+    def label(self) -> str:
+        """Name the relation for people."""
+        return "the query" if self.table is None else f"table {self.table!r}"
+
 
 class Batches(Protocol):
     """The rows of one scan as Arrow batches, in order, while the server is still sending.

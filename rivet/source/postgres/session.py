@@ -8,10 +8,10 @@ from typing import Any
 
 import sqlalchemy
 
-from rivet.plan.calendar import MICROSECONDS_PER_DAY, days_from_civil
-from rivet.plan.scans import Scan, WindowCount
+from rivet.plan.calendar import days_from_civil
+from rivet.plan.scans import Scan, WindowCount, counts_of_values
 from rivet.plan.schema import Column, Kind
-from rivet.plan.windows import Axis
+from rivet.plan.windows import Axis, units_per_day
 from rivet.source.postgres import describing
 from rivet.source.postgres.bulk import BulkReader, PostgresBatches
 from rivet.source.postgres.connecting import run_text
@@ -45,7 +45,7 @@ class PostgresSession:
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement."""
         statement = probe_statement(relation.from_item, column)
-        row = self._rows(statement, f"cannot probe {_name(relation)}")[0]
+        row = self._rows(statement, f"cannot probe {relation.label}")[0]
         if column is None:
             return Probe(rows=row[0])
         rows, not_null, fitting, minimum, maximum = row
@@ -60,21 +60,13 @@ class PostgresSession:
     def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
         """Count the rows of each window that holds any; the server counts days, in one statement."""
         statement = count_statement(relation.from_item, column)
-        counts: list[WindowCount] = []
-        for day, rows in self._rows(statement, f"cannot count {_name(relation)}"):
-            value = _on_axis(day, column.type.kind)
-            if counts and value < counts[-1].end:
-                last = counts.pop()
-                counts.append(WindowCount(last.start, last.end, last.label, last.rows + rows))
-            else:
-                window = axis.window_of(value)
-                counts.append(WindowCount(window.start, window.end, window.label, rows))
-        return counts
+        days = self._rows(statement, f"cannot count {relation.label}")
+        return counts_of_values(((_on_axis(day, column.type.kind), rows) for day, rows in days), axis)
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
         statement = read_statement(relation.from_item, relation.columns, column, scan, relation.primary_key)
-        with translated(f"cannot plan {_name(relation)}"):
+        with translated(f"cannot plan {relation.label}"):
             plan = describing.explain(self._connection, statement)
         return _largest_sort(plan, 1)
 
@@ -96,24 +88,17 @@ class PostgresSession:
             return run_text(self._connection, statement).all()
 
 
-def _name(relation: Relation) -> str:
-    return f"table {relation.table!r}" if relation.table else "the query"
-
-
 def _on_axis(value: dt.date, kind: Kind) -> int:
     """Count days or microseconds since 1970 of what the driver made of a date, a timestamp or an instant.
 
     >>> _on_axis(dt.datetime(1970, 1, 2, 0, 0, 0, 1), Kind.TIMESTAMP)
     86400000001
     """
-    days = days_from_civil(value.year, value.month, value.day)
-    if kind is Kind.DATE:
-        return days
-    microseconds = days * MICROSECONDS_PER_DAY
-    if isinstance(value, dt.datetime):
-        midnight = dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
-        microseconds += midnight // dt.timedelta(microseconds=1) + value.microsecond
-    return microseconds
+    midnight = days_from_civil(value.year, value.month, value.day) * units_per_day(kind)
+    if not isinstance(value, dt.datetime):
+        return midnight
+    since = dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
+    return midnight + since // dt.timedelta(microseconds=1) + value.microsecond
 
 
 def _largest_sort(plan: dict[str, Any], processes: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
+from rivet.plan.windows import units_per_day
 
 ALIAS = "rivet"
 # The calendar that a value must fit: year 1 up to, and not with, year 10000.
@@ -84,8 +85,8 @@ def _rendered(column: Column) -> str:
 
 
 def _fits(column: Column) -> str:
-    unit = 1 if column.type.kind is Kind.DATE else 86_400_000_000
-    first, end = (_literal(day * unit, column.type.kind) for day in (_FIRST_DAY, _END_DAY))
+    kind = column.type.kind
+    first, end = (_literal(day * units_per_day(kind), kind) for day in (_FIRST_DAY, _END_DAY))
     return f"{_name(column)} >= {first} AND {_name(column)} < {end}"
 
 

@@ -5,9 +5,7 @@ Whatever becomes a string does so in the exact text that the server writes under
 
 from __future__ import annotations
 
-from rivet.plan.schema import ColumnType, Kind
-
-MAX_DECIMAL_DIGITS = 38
+from rivet.plan.schema import ColumnType, Kind, decimal_type
 
 _BUILT_IN: dict[str, Kind] = {
     "bool": Kind.BOOL,
@@ -61,8 +59,4 @@ def _decimal(typmod: int) -> ColumnType:
     if typmod < 0:
         return ColumnType(Kind.STRING)
     precision, scale = (typmod - 4) >> 16 & 0xFFFF, ((typmod - 4 & 0x7FF) ^ 1024) - 1024
-    # A scale below zero stands for zeros before the point, one above the precision for zeros behind it.
-    precision, scale = (precision - scale, 0) if scale < 0 else (max(precision, scale), scale)
-    if precision > MAX_DECIMAL_DIGITS:
-        return ColumnType(Kind.STRING)
-    return ColumnType(Kind.DECIMAL, precision, scale)
+    return decimal_type(precision, scale) or ColumnType(Kind.STRING)

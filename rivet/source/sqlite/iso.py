@@ -13,8 +13,9 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivet.plan.calendar import MICROSECONDS_PER_DAY, days_from_civil, format_day, format_timestamp
+from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
 from rivet.plan.schema import Kind
+from rivet.plan.windows import units_per_day
 
 MAX_CHARACTERS = len("YYYY-MM-DD HH:MM:SS.ffffff")
 
@@ -23,11 +24,6 @@ _FIRST_DAY, _END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(rf"{_DATE.pattern}(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{{1,6}})?)?)?", re.ASCII)
 _ONLY_HOURS = len("YYYY-MM-DD HH")
-
-
-def units_per_day(kind: Kind) -> int:
-    """Give what a day measures on the axis of a kind."""
-    return 1 if kind is Kind.DATE else MICROSECONDS_PER_DAY
 
 
 def on_axis(texts: pa.Array, kind: Kind) -> pa.Array:

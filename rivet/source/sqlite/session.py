@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rivet.plan.scans import Scan, WindowCount
+from rivet.plan.scans import Scan, WindowCount, counts_of_values
 from rivet.plan.schema import Column
-from rivet.plan.windows import Axis
+from rivet.plan.windows import Axis, units_per_day
 from rivet.source.protocol import Batches, Probe, Relation, Request
-from rivet.source.sqlite import iso
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.batches import SqliteBatches
 from rivet.source.sqlite.connecting import SqliteConnection
@@ -61,19 +60,13 @@ class SqliteSession:
     def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
         """Count the rows of each window that holds any, from the days that the probe has counted."""
         by_day = self._examined(relation, beside=column).spans[column.name].by_day
-        counts: list[WindowCount] = []
-        for day in sorted(by_day):
-            window = axis.window_of(day * iso.units_per_day(column.type.kind))
-            rows = by_day[day]
-            if counts and counts[-1].start == window.start:
-                rows += counts.pop().rows
-            counts.append(WindowCount(window.start, window.end, window.label, rows))
-        return counts
+        units = units_per_day(column.type.kind)
+        return counts_of_values(((day * units, by_day[day]) for day in sorted(by_day)), axis)
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
         statement = self._statement(relation, relation.columns, column, scan)
-        with translated(f"cannot plan {_name(relation)}"):
+        with translated(f"cannot plan {relation.label}"):
             plan = self._connection.rows(f"EXPLAIN QUERY PLAN {statement}")
         if not any(detail == _SORTS for *_, detail in plan):
             return 0
@@ -105,7 +98,7 @@ class SqliteSession:
     def _examined(self, relation: Relation, *, beside: Column | None = None) -> Examination:
         """Examine all rows once, and refuse values that do not fit; beside is a column left to the caller."""
         examiner = Examiner(self._connection, relation.from_item, relation.columns)
-        with translated(f"cannot examine {_name(relation)}"):
+        with translated(f"cannot examine {relation.label}"):
             if relation not in self._examinations:
                 self._examinations[relation] = examiner.examine()
             examination = self._examinations[relation]
@@ -113,7 +106,3 @@ class SqliteSession:
         if refusal is not None:
             raise refusal
         return examination
-
-
-def _name(relation: Relation) -> str:
-    return f"table {relation.table!r}" if relation.table else "the query"

@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping
 
 from rivet.errors import ColumnError
-from rivet.plan.schema import ColumnType, Kind
+from rivet.plan.schema import ColumnType, Kind, decimal_type
+from rivet.source.sqlite.statements import quoted
 
 # SQLite's storage classes, as typeof() names them.
 STORAGE_CLASSES = ("integer", "real", "text", "blob")
 # Beside their counts: the integers that no double equals.
 INEXACT = "inexact"
 
-_MAX_PRECISION = 38
 _BY_NAME = {
     **dict.fromkeys(("BOOL", "BOOLEAN"), Kind.BOOL),
     "DATE": Kind.DATE,
@@ -62,7 +62,8 @@ def declared_type(name: str, declared: str) -> ColumnType | None:
             hint=f"{cast_hint(name)}, or leave it out with `exclude`",
         )
     if words in _DECIMALS:
-        return _decimal(int(match["p"] or 0), int(match["s"] or 0))
+        precision, scale = int(match["p"] or 0), int(match["s"] or 0)
+        return (decimal_type(precision, scale) if precision else None) or ColumnType(Kind.FLOAT64)
     if words in _BY_NAME:
         return ColumnType(_BY_NAME[words])
     for parts, kind in _BY_AFFINITY:
@@ -111,15 +112,4 @@ def counted_classes(counts: Mapping[str, int]) -> str:
 
 def cast_hint(name: str) -> str:
     """Say which cast mends a column."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    return f"cast it in a query: SELECT …, CAST({quoted} AS TEXT) AS {quoted} FROM …"
-
-
-def _decimal(precision: int, scale: int) -> ColumnType:
-    """Widen a scale above the precision, or below zero, as for servers."""
-    precision = max(precision, scale) if precision else 0
-    if scale < 0:
-        precision, scale = precision - scale, 0
-    if not 0 < precision <= _MAX_PRECISION:
-        return ColumnType(Kind.FLOAT64)
-    return ColumnType(Kind.DECIMAL, precision, scale)
+    return f"cast it in a query: SELECT …, CAST({quoted(name)} AS TEXT) AS {quoted(name)} FROM …"
