@@ -1,4 +1,4 @@
-"""How a run ended, as values: one outcome per export, and the exit code of several.
+"""How a command ended, as values: one outcome per export or prefix, and the exit code of several.
 
 Pure.
 """
@@ -134,5 +134,23 @@ class PlanOutcome:
     scans: tuple[Scan, ...] | None = None
     sort_bytes: int | None = None
     warnings: tuple[str, ...] = ()
+    error: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateOutcome:
+    """How the validation of one prefix ended.
+
+    Attributes:
+        name: The export's name; None where the prefix was validated without a config.
+        destination: What was validated, for people.
+        verdict: None where the prefix could not be read.
+    """
+
+    name: str | None
+    destination: str
+    exit_code: int
+    verdict: Verdict | None = None
     error: str | None = None
     hint: str | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rivet.config.settings import ExportSettings, Settings
 from rivet.errors import ConfigError, IntegrityError, RivetError
-from rivet.report.validation import ValidateOutcome
+from rivet.outcome import ValidateOutcome
 from rivet.run import chosen_exports
 from rivet.validate import Depth, open_prefix, validate
 

@@ -10,12 +10,11 @@ from typing import TypeAlias, cast
 
 from rivet.errors import Problem
 from rivet.manifest.verdict import Verdict
-from rivet.outcome import ExportOutcome, PlanOutcome
+from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
 from rivet.plan.calendar import Granularity
 from rivet.plan.scans import Scan
 from rivet.plan.schema import schema_json
 from rivet.plan.windows import Axis
-from rivet.report.validation import ValidateOutcome
 
 Document: TypeAlias = dict[str, object]
 

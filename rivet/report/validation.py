@@ -6,33 +6,15 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rivet.errors import Problem
 from rivet.manifest.verdict import Level, Verdict
+from rivet.outcome import ValidateOutcome
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
 from rivet.report.wording import counted, one_line, size
 
 MAX_FINDINGS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ValidateOutcome:
-    """How the validation of one prefix ended.
-
-    Attributes:
-        name: The export's name; None where the prefix was validated without a config.
-        destination: What was validated, for people.
-        verdict: None where the prefix could not be read.
-    """
-
-    name: str | None
-    destination: str
-    exit_code: int
-    verdict: Verdict | None = None
-    error: str | None = None
-    hint: str | None = None
 
 
 def findings_table(verdict: Verdict) -> list[str]:

@@ -9,9 +9,8 @@ import pytest
 
 from rivet.errors import Problem
 from rivet.manifest.verdict import Verdict
-from rivet.outcome import ExportOutcome, PlanOutcome
+from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
 from rivet.report.document import document, failed_too, planned_export, run_export, validated_export
-from rivet.report.validation import ValidateOutcome
 from tests.report.outcomes import COMPLETE, FAILED, PLAN, VERDICT
 
 

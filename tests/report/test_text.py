@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from rivet.errors import ConfigError, Problem
 from rivet.manifest.verdict import Finding, Level
-from rivet.outcome import PlannedPartition, PlanOutcome
+from rivet.outcome import PlannedPartition, PlanOutcome, ValidateOutcome
 from rivet.report.errors import error_lines, problems_of
 from rivet.report.planned import check_lines, plan_error_lines, plan_lines
 from rivet.report.summary import run_error_lines, run_lines
-from rivet.report.validation import ValidateOutcome, validate_lines, verdict_line
+from rivet.report.validation import validate_lines, verdict_line
 from tests.report.outcomes import COMPLETE, FAILED, PLAN, SKIPPED, VERDICT, run_of
 
 
