@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rivet import __version__
+from rivet import TOOL
+from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
 from rivet.destination.protocol import Destination
 from rivet.export.staged import StagedPart
@@ -14,8 +15,6 @@ from rivet.plan.layout import Target
 from rivet.plan.schema import schema_fingerprint, schema_json
 from rivet.prepare import Described, Prepared
 from rivet.publish.tree import partition_facts
-
-TOOL = f"rivet-export {__version__}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Record:
     destination: Destination
     run_id: str
     started_at: str
-    clock: Callable[[], str]
+    clock: Clock
 
     def blank(self) -> ExportFile:
         """Give the export file of a run that has begun: no partitions, status `publishing`."""

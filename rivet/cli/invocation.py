@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rivet import __version__
+from rivet import TOOL
 from rivet.cli import bugs
 from rivet.cli.delivery import Delivery, Ending, unheard
 from rivet.cli.explanation import explain
@@ -66,7 +66,7 @@ class Invocation:
             self.command,
             exit_code,
             exports,
-            tool=f"rivet-export {__version__}",
+            tool=TOOL,
             dry_run=self.dry_run,
             run_id=self.run_id,
             started_at=started_at,
