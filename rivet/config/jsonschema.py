@@ -36,7 +36,6 @@ def json_schema() -> dict[str, object]:
     # A key that `defaults` may give is not demanded of each export.
     schema["required"] = ["source", "exports"]
     schema["$defs"]["Source"]["required"] = ["type"]
-    del schema["$defs"]["Destination"]["properties"]["type"]["default"]
     schema["$defs"]["Tls"]["required"] = ["mode"]
     schema["patternProperties"] = {"^x-": True}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

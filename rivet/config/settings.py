@@ -76,7 +76,6 @@ class LocalDestinationSettings:
     root: Path
     template: str
     manifest_name: str = "manifest.json"
-    type: Literal["local"] = "local"
 
 
 DestinationSettings = LocalDestinationSettings
