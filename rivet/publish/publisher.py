@@ -115,7 +115,7 @@ class Publisher:
             return
         if self._tree.export_bytes is not None and not self._was_recovered:
             self._destination.put(EXPORT_FILE, self._tree.export_bytes)
-        elif self._entries:
+        elif self._entries and self._tree.export is not None:
             self._write(self._standing())
         else:
             self._destination.delete([EXPORT_FILE])
@@ -221,10 +221,11 @@ class Publisher:
             or _content(found[0]) != _content(partition.manifest)
         ):
             return False
-        if any(sizes.get(target.child(p.path)) != p.size_bytes for p in found[0].parts):
+        parts = {target.child(p.path): p for p in found[0].parts}
+        if set(self._own_parts(target.path)) != parts.keys():  # one is missing, or one is left over
             return False
-        # What the manifest claims of a part was true once; a part that was damaged since is written anew.
-        if any(self._digest(target.child(p.path)) != p.sha256 for p in found[0].parts):
+        # What a manifest claims of a part was true once; one that was damaged since is written anew.
+        if any(sizes[name] != p.size_bytes or self._digest(name) != p.sha256 for name, p in parts.items()):
             return False
         marker = target.child(SUCCESS_FILE)
         return marker in sizes and self._destination.read(marker) == f"{entry.manifest_sha256}\n".encode()

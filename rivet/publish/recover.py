@@ -67,9 +67,12 @@ def _garbage(destination: Destination, layout: Layout, tree: Tree) -> list[str]:
         # Parts that all come from the live run leave nothing over; their manifest need not be read.
         if not own or (entry is not None and runs == {entry.run_id} and not interrupted):
             continue
-        manifest = child(directory, layout.manifest_name)
+        manifest, marker = (child(directory, name) for name in (layout.manifest_name, SUCCESS_FILE))
         found = read_manifest(destination, manifest)
-        if found is None and (manifest in tree.sizes or (entry is not None and not interrupted)):
+        stood = not tree.sizes.keys().isdisjoint((manifest, marker)) or (
+            entry is not None and not interrupted
+        )
+        if found is None and stood:
             continue  # damaged from outside: the parts may be all that is left, until this run publishes anew
         listed = {child(directory, part.path) for part in found[0].parts} if found else set()
         garbage += [n for n in own if n not in listed]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rivet.destination.protocol import Destination
@@ -23,6 +23,7 @@ class Tree:
         entries: The live and kept partitions by their paths.
         sizes: Every object's size by its name from the root.
         run_ids: Runs whose files are Rivet's own here.
+        strays: Directories with a manifest that are no partition: somebody copied or moved one there.
     """
 
     export: ExportFile | None = None
@@ -30,6 +31,7 @@ class Tree:
     entries: Mapping[str, PartitionEntry] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     run_ids: frozenset[str] = frozenset()
+    strays: frozenset[str] = frozenset()
 
     def children(self) -> dict[str, list[str]]:
         """Give the names of the objects that lie directly in each directory."""
@@ -41,7 +43,8 @@ class Tree:
 
     def warnings(self) -> list[str]:
         """Tell people of foreign files that readers would take for data."""
-        foreign = [n for n in self.sizes if n.endswith(PART_SUFFIX) and not self.owns(n)]
+        parts = (n for n in self.sizes if n.endswith(PART_SUFFIX))
+        foreign = [n for n in parts if not self.owns(n) or n.rpartition("/")[0] in self.strays]
         if not foreign:
             return []
         count = f"{len(foreign)} foreign Parquet file{'s' if len(foreign) > 1 else ''}"
@@ -76,7 +79,10 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
     run_ids = {export.run_id, *(e.run_id for e in export.partitions)}
     if export.pending is not None:
         run_ids.add(export.pending.run_id)
-    return Tree(export, data, {e.path: e for e in export.partitions}, sizes, frozenset(run_ids))
+    entries = {e.path: e for e in export.partitions}
+    known = {*entries, *(p.path for p in export.pending.partitions)} if export.pending else entries
+    strays = {directory for directory, _ in _manifests(layout, sizes)}.difference(known)
+    return Tree(export, data, entries, sizes, frozenset(run_ids), frozenset(strays))
 
 
 def read_manifest(destination: Destination, path: str) -> tuple[Manifest, str] | None:
@@ -113,17 +119,29 @@ def partition_facts(layout: Layout) -> ExportPartitionFacts | None:
 def _adopt(destination: Destination, layout: Layout, sizes: Mapping[str, int]) -> Tree:
     """Rebuild the entries of a tree whose export file was lost, from its manifests."""
     entries: dict[str, PartitionEntry] = {}
-    for name in sizes:
-        directory, _, base = name.rpartition("/")
-        if base != layout.manifest_name:
-            continue
+    strays: set[str] = set()
+    for directory, name in _manifests(layout, sizes):
         found = read_manifest(destination, name)
         if found is None:
             continue
         manifest, sha256 = found
-        _same_export(destination, layout, manifest.export_name, _facts_without_template(manifest), base)
-        entries[directory] = entry_of(manifest, sha256, directory)
-    return Tree(None, None, entries, sizes, frozenset(e.run_id for e in entries.values()))
+        facts = _facts_without_template(manifest)
+        _same_export(destination, layout, manifest.export_name, facts, layout.manifest_name)
+        entry = entry_of(manifest, sha256, directory)
+        if directory == layout.directory(entry.value):
+            entries[directory] = entry
+        else:
+            strays.add(directory)
+    run_ids = frozenset(e.run_id for e in entries.values())
+    return Tree(None, None, entries, sizes, run_ids, frozenset(strays))
+
+
+def _manifests(layout: Layout, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Give the directory and the whole name of everything that is named as a manifest."""
+    for name in sizes:
+        directory, _, base = name.rpartition("/")
+        if base == layout.manifest_name:
+            yield directory, name
 
 
 def _facts_without_template(manifest: Manifest) -> ExportPartitionFacts | None:
