@@ -62,13 +62,12 @@ def run(
                 outcome = _validated(export, outcome)
         except RivetError as error:
             outcome = _failed(export, error)
-            listener(
-                Event("failed", export.name, str(error), {"exit_code": error.exit_code, "hint": error.hint})
-            )
         except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - told with what ended before
             cause = error
             outcome = _struck(export, error)
-        outcomes.append(replace(outcome, duration_seconds=round(time.monotonic() - begun, 3)))
+        outcomes.append(replace(outcome, duration_seconds=time.monotonic() - begun))
+        if cause is None:
+            listener(_ending(outcome))
         stopped = cause is not None or (outcome.exit_code != 0 and settings.on_error == "stop")
     return RunOutcome(run_id, started_at, clock(), tuple(outcomes), cause)
 
@@ -168,6 +167,15 @@ def _struck(export: ExportSettings, cause: BaseException) -> ExportOutcome:
     if isinstance(cause, KeyboardInterrupt):
         return _failed(export, Interrupted("interrupted"))
     return _failed(export, RivetError("internal error"))
+
+
+def _ending(outcome: ExportOutcome) -> Event:
+    facts: dict[str, object]
+    if outcome.error is not None:
+        facts = {"exit_code": outcome.exit_code, "hint": outcome.hint}
+        return Event("failed", outcome.name, outcome.error, facts)
+    facts = {"rows": outcome.rows, "partitions": outcome.partitions}
+    return Event("finished", outcome.name, "complete", facts)
 
 
 def _checked(source: Source, export: ExportSettings, described: Described) -> PlanOutcome:

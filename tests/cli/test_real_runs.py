@@ -58,6 +58,18 @@ def test_a_run_tells_machines_and_people_the_same(config: Path, tmp_path: Path) 
     assert any(line.startswith("events: 3 rows (1 with NULL) in 3 partitions, 1 scan") for line in lines)
 
 
+def test_the_log_tells_how_each_export_ended(config: Path, tmp_path: Path) -> None:
+    """The last line but the ending is `finished`, or `failed` where what landed does not validate."""
+
+    def last_kinds(*more: str) -> list[str]:
+        ended = finish(*REAL, "run", "--config", str(config), "--log-format", "json", *more)
+        return [json.loads(line)["kind"] for line in ended.stderr.splitlines()][-2:]
+
+    assert last_kinds() == ["finished", "ended"]
+    (tmp_path / "out" / "foreign.parquet").write_bytes(b"")
+    assert last_kinds("--validate") == ["failed", "ended"]
+
+
 def test_plan_and_check_write_nothing(rivet: Command, config: Path, tmp_path: Path) -> None:
     """Plan, dry run and check find the same export and leave the disk as it was."""
     plan, dry_run, check = (
