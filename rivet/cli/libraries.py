@@ -33,7 +33,11 @@ class _Handler(logging.Handler):
         self._invocation = invocation
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = f"{record.name}: {record.getMessage()}"
+        try:
+            message = record.getMessage()
+        except Exception:  # noqa: BLE001 - a library's slip in a log line must not end the run
+            message = str(record.msg)
+        text = f"{record.name}: {message}"
         if record.exc_info and record.exc_info[1] is not None:
             text += f": {record.exc_info[1]!r}"
         self._invocation.listener(Event("warning", None, bugs.masked(text, self._invocation.secrets or ())))

@@ -83,6 +83,7 @@ def grumble(listener: Listener, run_id: str) -> RunOutcome:
     warnings.warn("deprecated", stacklevel=1)
     failure = ValueError(password.reveal())
     logging.getLogger("some.pool").error("reset failed\nfor %s", password.reveal(), exc_info=failure)
+    logging.getLogger("some.pool").warning("%d tries", "many")
     return succeed(listener, run_id)
 
 

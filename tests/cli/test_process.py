@@ -210,6 +210,7 @@ def test_what_libraries_say_joins_the_log() -> None:
     assert [line["kind"] for line in lines][:2] == ["warning", "warning"]
     assert "UserWarning: deprecated" in lines[0]["message"]
     assert lines[1]["message"] == "some.pool: reset failed\nfor ***: ValueError('***')"
+    assert lines[2]["message"] == "some.pool: %d tries"
 
 
 @pytest.mark.parametrize(
