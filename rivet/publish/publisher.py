@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from rivet.destination.protocol import Destination
 from rivet.errors import PlanError
 from rivet.export.staged import StagedPartition
-from rivet.manifest.codec import encode_export
+from rivet.manifest.codec import encode_export, marker_of
 from rivet.manifest.model import ExportFile, Manifest, PartitionEntry, Pending, PendingPartition
 from rivet.plan.layout import Layout
-from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE
+from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, child
 from rivet.plan.windows import NULL_VALUE
 from rivet.publish.tree import Tree, entry_of, read_manifest
 
@@ -35,8 +35,8 @@ class Tally:
 class Publisher:
     """Owns the visible state of one tree during one run.
 
-    Call `begin` before anything is staged, `publish` for proved and vanished partitions, then `complete`; or
-    `abandon` where the run fails before anything was published, which `has_published` tells.
+    Call `begin` before anything is staged, `publish` for proved and vanished partitions, then `complete`; and
+    `abandon` wherever the run fails.
 
     Args:
         blank: The export file of this run with nothing in it: its facts, no partitions, status `publishing`.
@@ -50,8 +50,9 @@ class Publisher:
         self._blank = blank
         self._entries = dict(tree.entries)
         self._children = tree.children()
-        self.has_published = False
+        self._has_published = False
         self._in_wave = False
+        self._is_complete = False
 
     def begin(self) -> None:
         """Record the run in the export file, so that what it stages is known as Rivet's own."""
@@ -76,7 +77,7 @@ class Publisher:
         ]
         announced = replace(self._standing(), status="publishing")
         self._write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
-        self.has_published = self._in_wave = True
+        self._has_published = self._in_wave = True
         for start in range(0, len(changed), _WAVE_PARTITIONS):
             self._publish_wave(changed[start : start + _WAVE_PARTITIONS])
         for start in range(0, len(vanished), _WAVE_PARTITIONS):
@@ -98,6 +99,7 @@ class Publisher:
         """
         export = self._with_entries(finished)
         self._write(export)
+        self._is_complete = True
         self._destination.sweep([self._blank.run_id])
         return export
 
@@ -105,11 +107,11 @@ class Publisher:
         """End a run that failed: put the export file back as it was before `begin`, and drop what was staged.
 
         Once something was published the export file tells what stands; where the publishing itself was
-        broken off, it is left for the next run, which finishes or undoes it.
+        broken off, it is left for the next run, which finishes or undoes it. A complete tree stays so.
         """
-        if self._in_wave:
+        if self._in_wave or self._is_complete:
             return
-        if self.has_published:
+        if self._has_published:
             self._write(self._standing())
             self._destination.sweep([self._blank.run_id])
             return
@@ -136,7 +138,7 @@ class Publisher:
                 replace(self._blank, status="partial" if self._entries else "publishing")
             )
         return self._with_entries(
-            replace(export, status="partial" if self._was_recovered or self.has_published else export.status)
+            replace(export, status="partial" if self._was_recovered or self._has_published else export.status)
         )
 
     def _with_entries(self, export: ExportFile) -> ExportFile:
@@ -172,7 +174,7 @@ class Publisher:
     def _remove_wave(self, wave: Sequence[PartitionEntry]) -> None:
         directories = [e.path for e in wave]
         for name in (SUCCESS_FILE, self._layout.manifest_name):
-            self._destination.delete(_child(path, name) for path in directories)
+            self._destination.delete(child(path, name) for path in directories)
             self._destination.settle(directories)
         self._destination.delete(name for path in directories for name in self._own_parts(path))
         for entry in wave:
@@ -228,7 +230,7 @@ class Publisher:
         if any(sizes[name] != p.size_bytes or self._digest(name) != p.sha256 for name, p in parts.items()):
             return False
         marker = target.child(SUCCESS_FILE)
-        return marker in sizes and self._destination.read(marker) == f"{entry.manifest_sha256}\n".encode()
+        return marker in sizes and self._destination.read(marker) == marker_of(entry.manifest_sha256)
 
     def _digest(self, name: str) -> str:
         sha256 = hashlib.sha256()
@@ -249,10 +251,6 @@ def _content(manifest: Manifest) -> tuple[object, ...]:
         dict(manifest.unrepresentable_rows),
         parts,
     )
-
-
-def _child(path: str, name: str) -> str:
-    return f"{path}/{name}" if path else name
 
 
 def _with_parents(path: str) -> list[str]:
