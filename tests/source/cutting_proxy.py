@@ -6,21 +6,24 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from types import TracebackType
 from typing import Self
 
 
 class CuttingProxy:
-    """Forward connections to a server; cut the first one when the server has sent so many bytes over it.
+    """Forward connections to a server; cut one of them when the server has sent so many bytes over it.
 
     Attributes:
         port: Where to connect, on 127.0.0.1.
-        received: Bytes that the server has sent over the first connection so far.
+        received: Bytes that the server has sent over that connection so far.
     """
 
-    def __init__(self, host: str, port: int, budget: int) -> None:
+    def __init__(self, host: str, port: int, budget: int, *, number: int = 0) -> None:
+        """Cut the connection of that number, counted from 0, after so many bytes."""
         self._server = (host, port)
         self._budget = budget
+        self._number = number
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets = [self._listener]
         self._threads: list[threading.Thread] = []
@@ -47,16 +50,14 @@ class CuttingProxy:
         thread.start()
 
     def _accept(self) -> None:
-        first = True
         with suppress(OSError):
-            while True:
+            for number in count():
                 client, _ = self._listener.accept()
                 self._sockets.append(client)
                 upstream = socket.create_connection(self._server)
                 self._sockets.append(upstream)
-                self._start(self._cut if first else self._forward, upstream, client)
+                self._start(self._cut if number == self._number else self._forward, upstream, client)
                 self._start(self._forward, client, upstream)
-                first = False
 
     def _cut(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):

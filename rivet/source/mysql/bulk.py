@@ -37,7 +37,7 @@ class SnapshotReader:
     def __init__(self, control: Control, context: ssl.SSLContext | None) -> None:
         self._control = control
         self._thread = ReaderThread()
-        self._is_reading = False
+        self._open: BlockStream | None = None
         self._is_stopping = False
         try:
             self._connection = self._thread.run(open_snapshot(control.login, context))
@@ -52,18 +52,21 @@ class SnapshotReader:
         return self._thread.run(fetch_all(self._connection, statement))
 
     def stream(self, reading: Reading) -> BlockStream:
-        """Start to read a scan; nothing else can be asked until `release`."""
+        """Start to read a scan; nothing else can be asked until `leave`."""
         self._refuse_second()
-        self._is_reading = True
-        return self._thread.stream(lambda sink: self._produce(reading, sink))
+        self._open = self._thread.stream(lambda sink: self._produce(reading, sink))
+        return self._open
 
-    def release(self) -> None:
-        """Say that the scan is over, or was left."""
-        self._is_reading = False
+    def leave(self) -> None:
+        """End the scan that is open, stopping the query if it still runs."""
+        if self._open is not None:
+            self._open.__exit__(None, None, None)
+            self._open = None
 
     def close(self) -> None:
         """Close the connection; the server forgets what it was doing for it."""
         try:
+            self.leave()
             if self._connection.connected:
                 self._thread.run(close_snapshot(self._connection))
             else:
@@ -74,7 +77,7 @@ class SnapshotReader:
             self._thread.close()
 
     def _refuse_second(self) -> None:
-        if self._is_reading:
+        if self._open is not None:
             raise RuntimeError("a snapshot of MySQL is one connection, and it is still reading a scan")
 
     async def _produce(self, reading: Reading, sink: Sink) -> int:
@@ -154,8 +157,7 @@ class MysqlBatches:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._stream is not None:
-            self._stream.__exit__(kind, error, trace)
-            self._reader.release()
+            self._reader.leave()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         if self._stream is None:

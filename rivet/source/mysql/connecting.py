@@ -21,21 +21,21 @@ from asyncmy.cursors import SSCursor
 from sqlalchemy.pool import NullPool
 
 from rivet.config.settings import SourceSettings, Tls
-from rivet.errors import SourceDenied, SourceError
+from rivet.errors import SourceDenied, SourceUnavailable
 from rivet.source.mysql.errors import translated
 from rivet.source.tls import ssl_context
 
-_DEFAULT_PORT = 3306
+DEFAULT_PORT = 3306
 _SOCKETS = ("mysqld.sock", "mysql.sock", "mariadb.sock", "socket")
 _CONTROL_SECONDS = 60.0
 _CLOSE_SECONDS = 5.0
 
 # What changes rows or their text, or would end a long scan. MariaDB and MySQL have different ones, so only
-# those that the server knows are set. NO_LIMIT is the largest number, since DEFAULT is the global value.
-_NO_LIMIT = 2**64 - 1
+# those that the server knows are set. Before it is asked for them the limit goes, which SHOW obeys too; it is
+# the largest number, since DEFAULT would be the global value.
+_NO_LIMIT = f"SET SESSION sql_select_limit = {2**64 - 1}"
 _PINNED = {
     "time_zone": "'+00:00'",
-    "sql_select_limit": str(_NO_LIMIT),
     "sql_auto_is_null": "0",
     "net_read_timeout": "3600",
     "net_write_timeout": "3600",
@@ -96,6 +96,7 @@ def login_of(settings: SourceSettings) -> Login:
 
     Raises:
         SourceDenied: TLS is asked for over a Unix socket.
+        SourceUnavailable: There is no such socket.
     """
     host = settings.host or "localhost"
     socket = _socket_of(host) if host.startswith("/") else None
@@ -106,7 +107,7 @@ def login_of(settings: SourceSettings) -> Login:
         )
     return Login(
         host="localhost" if socket else host,
-        port=settings.port or _DEFAULT_PORT,
+        port=settings.port or DEFAULT_PORT,
         socket=socket,
         user=settings.user,
         password=settings.password.reveal().encode() if settings.password is not None else b"",
@@ -164,6 +165,7 @@ class Control:
             # The handshake is as quick as connecting; a look at the catalogue may wait for a lock.
             driver._read_timeout = max(_CONTROL_SECONDS, login.connect_timeout_seconds)  # noqa: SLF001
             with driver.cursor() as cursor:
+                cursor.execute(_NO_LIMIT)
                 cursor.execute(_CIPHER)
                 _check_cipher(login, cursor.fetchall())
                 cursor.execute(_known_variables())
@@ -195,6 +197,7 @@ async def open_snapshot(login: Login, context: ssl.SSLContext | None) -> Any:
         )
     try:
         with translated("cannot begin a snapshot"):
+            await fetch_all(connection, _NO_LIMIT)
             _check_cipher(login, await fetch_all(connection, _CIPHER))
             known = await fetch_all(connection, _known_variables())
             await fetch_all(connection, _pins(login, ((row[0] or b"").decode() for row in known)))
@@ -268,12 +271,11 @@ def _pins(login: Login, known: Iterable[str]) -> str:
 def _socket_of(path: str) -> str:
     """Give the socket that a path names, or the one in the directory that it names."""
     place = Path(path)
-    if not place.is_dir():
-        return path
-    found = next((place / name for name in _SOCKETS if (place / name).is_socket()), None)
+    tried = [place / name for name in _SOCKETS] if place.is_dir() else [place]
+    found = next((file for file in tried if file.is_socket()), None)
     if found is None:
-        raise SourceError(
-            f"no socket in directory {path!r}, expected one of {', '.join(_SOCKETS)}",
-            hint="write the path of the socket itself as host",
+        raise SourceUnavailable(
+            f"no server's socket at {path!r}, tried {', '.join(file.name for file in tried)}",
+            hint="start the server, or write the path of its socket as host",
         )
     return str(found)

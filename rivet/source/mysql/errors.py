@@ -28,6 +28,7 @@ _TIMEOUT = (
     "the server cancelled it; see statement_timeout_seconds under `source`, and the server's own limits"
 )
 _CHANGED = "a table was altered while the export was under way; run it again"
+_REPEATED = "give each column its own alias in the query"
 _READ_ONLY = "Rivet reads in a read-only transaction; take what writes out of the query"
 
 
@@ -44,6 +45,7 @@ _BY_CODE: dict[int, _Meaning] = (
     | _meanings((1142, 1143, 1227, 1345, 1356, 1370), SourceDenied, _GRANT)
     | _meanings((2026, 3159), SourceDenied, _TLS)
     | _meanings((1290, 1792), SourceError, _READ_ONLY)
+    | _meanings((1060,), SourceError, _REPEATED)
     # Too many connections, out of memory or disk, shutdown, a node of a cluster that is not ready.
     | _meanings((1021, 1037, 1038, 1040, 1041, 1047, 1053, 1203, 1226, 1461), SourceUnavailable)
     # What the storage engine says, often of its disk; what the network did.

@@ -70,7 +70,7 @@ class MysqlSession:
         with translated(doing), self._control.connection() as connection:
             plan = describing.plan_of(connection, reading.statement)
         sorts = any("filesort" in (line["extra"] or "") for line in plan)
-        return describing.planned_rows(plan) * relation.row_bytes if sorts else 0
+        return (describing.planned_rows(plan) or 0) * relation.row_bytes if sorts else 0
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan

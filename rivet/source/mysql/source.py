@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 from rivet.config.settings import SourceSettings, Tls
 from rivet.source.mysql.bulk import SnapshotReader
-from rivet.source.mysql.connecting import Control, is_encrypted, login_of
+from rivet.source.mysql.connecting import DEFAULT_PORT, Control, is_encrypted, login_of
 from rivet.source.mysql.errors import translated
 from rivet.source.mysql.session import MysqlSession
 from rivet.source.tls import ssl_context
@@ -22,7 +22,9 @@ class MysqlSource:
     @property
     def label(self) -> str:
         """Name the database for people, without a secret."""
-        return f"MySQL database {login_of(self._settings)!r}"
+        settings = self._settings
+        port = "" if (settings.host or "").startswith("/") else f":{settings.port or DEFAULT_PORT}"
+        return f"MySQL database {settings.database or ''!r} at {settings.host or 'localhost'}{port}"
 
     @contextmanager
     def session(self) -> Iterator[MysqlSession]:

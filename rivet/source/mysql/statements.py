@@ -160,7 +160,7 @@ def _cell(column: Column, relation: MysqlRelation) -> str:
         return f"IF({name} IS NULL, X'', CONCAT({name}, 'Z'))"
     if kind in (Kind.FLOAT32, Kind.FLOAT64):
         # A float is printed with six digits, and one declared with decimals is rounded to them.
-        name = f"{name} + 0e0"
+        name = f"{name} * 1e0"  # and not + 0e0, which takes the sign off a zero
     elif kind in (Kind.BOOL, Kind.UINT64):
         name = f"{name} + 0"  # a bit string is printed as its bytes
     return f"IFNULL({name}, X'')"
