@@ -21,6 +21,8 @@ _QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, T
 _WRITES = frozenset(
     {TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE, TokenType.MERGE, TokenType.REPLACE}
 )
+_LOCKABLE = _QUERY_STARTS | {TokenType.L_PAREN}
+_QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER})
 _LOCK_STRENGTHS = frozenset({"UPDATE", "SHARE", "NO", "KEY"})
 # The server runs what stands in these (MySQL manual, 11.7 "Comments"; MariaDB's own are `M!`).
 _EXECUTABLE = ("!", "M!")
@@ -101,7 +103,8 @@ class _Bracket:
 
 def _refuse_writes(statement: list[Token]) -> None:
     brackets = [_Bracket(is_query=True)]
-    words = [t.text.upper() for t in statement]
+    # What is quoted is no word of the language.
+    words = ["" if t.token_type in _QUOTED else t.text.upper() for t in statement]
     for i, token in enumerate(statement):
         kind = token.token_type
         bracket = brackets[-1]
@@ -118,7 +121,8 @@ def _refuse_writes(statement: list[Token]) -> None:
                 raise SourceError(f"the query closes a bracket in line {token.line} that it does not open")
         else:
             _refuse_write(bracket, token, after_bracket=words[i - 1] == ")")
-            _refuse_lock(words[i : i + 3], token.line)
+            if bracket.first in _LOCKABLE:  # and not in the brackets of a function, as substring(a for b)
+                _refuse_lock(words[i : i + 3], token.line)
         bracket.first = bracket.first or kind
     if len(brackets) > 1:
         raise SourceError("the query does not close a bracket that it opens")

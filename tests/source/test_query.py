@@ -22,6 +22,8 @@ PASSED: list[tuple[Dialect, str]] = [
     ("mysql", "select 'a\\';b', \"x;\\\"y\", `a;``b`, 5--1, @n := @n + 1 # a;b\n, 2"),
     ("mysql", "select /*+ no_index(t) */ insert('abc', 1, 2, 'x'), (replace('a', 'b', 'c')) from t"),
     ("sqlite", "select [a;b], \"c;d\", `e;f`, '%s :x ? @y' from t"),
+    ("postgres", "select substring(a from 1 for key), overlay(a placing b from 1 for (no)) from t"),
+    ("postgres", "select 'for' share, \"for\" key from t where a in ('lock', 'in')"),
 ]
 
 REFUSED: list[tuple[Dialect, str, str]] = [
