@@ -139,6 +139,7 @@ def start_server(
         f"--port={port}",
         f"--socket={directory / 'socket'}",
         f"--pid-file={directory / 'pid'}",
+        f"--tmpdir={directory}",
         "--skip-log-bin",
         "--innodb-flush-log-at-trx-commit=0",
         "--innodb-doublewrite=0",
