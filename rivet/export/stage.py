@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
@@ -87,10 +87,11 @@ class Stager:
                 self._finisher.submit,
             )
             self._open = _OpenPartition(target, writer, self._clock())
-        gathered = self._open
-        gathered.add(rows)
-        if gathered.rows >= ROW_GROUP_ROWS or gathered.size_bytes >= self._settings.row_group_bytes:
-            self._encode_gathered(gathered)
+        gathered, limit = self._open, self._settings.row_group_bytes
+        for piece in _pieces(rows, limit):
+            gathered.add(piece)
+            if gathered.rows >= ROW_GROUP_ROWS or gathered.size_bytes >= limit:
+                self._encode_gathered(gathered)
 
     def end_partition(self) -> None:
         """End the partition under way, if there is one; a later row of it would be a second partition."""
@@ -230,6 +231,14 @@ class _Finisher:
             self._failure = self._failure or error
         finally:
             self._slots.release()
+
+
+def _pieces(rows: pa.RecordBatch, limit: int) -> Iterator[pa.RecordBatch]:
+    """Cut a batch that is larger than a row group may be; a single row is never cut."""
+    count = min(rows.num_rows, -(-rows.nbytes // limit)) or 1
+    step = -(-rows.num_rows // count)
+    for start in range(0, rows.num_rows, step):
+        yield rows.slice(start, step)
 
 
 def _succeeded(future: Future[object]) -> bool:
