@@ -118,7 +118,14 @@ class _Export:
             windows = [(self._axis.window_of(c.start), c.rows) for c in self._prepared.counts]
             expected = {self._layout.target(window).path: rows for window, rows in windows}
         null_path = None if self._axis is None else self._layout.target(None).path
-        prove(account, self._prepared.probe, relation.consistency, null_path=null_path, expected=expected)
+        prove(
+            account,
+            self._prepared.probe,
+            relation.consistency,
+            axis=self._axis,
+            null_path=null_path,
+            expected=expected,
+        )
         return account
 
     def _publish(self, account: Account, stager: Stager, publisher: Publisher) -> ExportOutcome:
@@ -131,12 +138,12 @@ class _Export:
             present,
             policy=self._export.vanished,
             axis=self._axis,
-            span=self._prepared.probe.span,
+            span=account.span,
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
         null_rows = 0 if self._axis is None else account.by_path.get(self._layout.target(None).path, 0)
-        finished = publisher.complete(self._record.finished(self._prepared, account.rows, null_rows))
+        finished = publisher.complete(self._record.finished(account, null_rows))
         tally = publisher.tally
         self._context.listener(Event("published", self._export.name, f"{tally.written} partitions published"))
         return ExportOutcome(
@@ -178,9 +185,9 @@ class _Export:
     def _add_empty(self, stager: Stager, account: Account) -> set[str]:
         """Stage the windows between the first and the last that hold no rows, and give their paths."""
         added: set[str] = set()
-        if self._axis is None or self._prepared.probe.span is None:
+        if self._axis is None or account.span is None:
             return added
-        minimum, maximum = self._prepared.probe.span
+        minimum, maximum = account.span
         window = self._axis.window_of(minimum)
         while window.start <= maximum:
             target = self._layout.target(window)

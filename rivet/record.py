@@ -9,11 +9,12 @@ from rivet import TOOL
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
 from rivet.destination.protocol import Destination
+from rivet.export.scan import Account
 from rivet.export.staged import StagedPart
 from rivet.manifest.model import ExportFile, Manifest, PartitionFacts, SourceFacts
 from rivet.plan.layout import Target
 from rivet.plan.schema import schema_fingerprint, schema_json
-from rivet.prepare import Described, Prepared
+from rivet.prepare import Described
 from rivet.publish.tree import partition_facts
 
 
@@ -52,18 +53,16 @@ class Record:
             manifest_name=self.described.layout.manifest_name,
         )
 
-    def finished(self, prepared: Prepared, rows: int, null_rows: int) -> ExportFile:
+    def finished(self, account: Account, null_rows: int) -> ExportFile:
         """Give the export file of a run that is complete, still without its partitions."""
-        probe, axis = prepared.probe, self.described.axis
-        minimum, maximum = (
-            None if axis is None or v is None else axis.format(v) for v in (probe.minimum, probe.maximum)
-        )
+        axis, span = self.described.axis, account.span
+        minimum, maximum = (None, None) if axis is None or span is None else map(axis.format, span)
         return replace(
             self.blank(),
             status="complete",
             finished_at=self.clock(),
             span={"minimum": minimum, "maximum": maximum},
-            source_rows=rows,
+            source_rows=account.rows,
             source_null_rows=null_rows,
         )
 

@@ -139,7 +139,8 @@ def _validated(export: ExportSettings, outcome: ExportOutcome) -> ExportOutcome:
     if verdict.passed:
         return replace(outcome, verdict=verdict)
     error = IntegrityError(
-        "what landed does not validate", hint="run the export again; if it fails again, report it"
+        "what landed does not validate",
+        hint="the findings say what a reader would get wrong: move foreign files away, or run it again",
     )
     return replace(
         outcome,

@@ -15,6 +15,11 @@ from rivet.plan.scans import Scan
 from rivet.plan.windows import Axis, Window
 from rivet.source.protocol import Batches, Consistency, Probe
 
+_UNSTEADY = (
+    "a query that gives other rows each time it runs (LIMIT without a total order, random(), now()) cannot "
+    "be proved; otherwise run it again and report it"
+)
+
 
 class Sink(Protocol):
     """What takes the rows: the stager."""
@@ -33,10 +38,12 @@ class Account:
     Attributes:
         rows: All of them.
         by_path: Rows of each partition, by its path.
+        span: Smallest and largest value of the partition column, both closed, or None.
     """
 
     rows: int = 0
     by_path: dict[str, int] = field(default_factory=dict)
+    span: tuple[int, int] | None = None
 
 
 def run_scans(
@@ -83,6 +90,7 @@ def run_scans(
         if scan.expected_rows is not None:
             _agree(f"scan {number + 1} of {len(scans)}", sent, scan.expected_rows, "the probe counted")
     sink.end_partition()
+    account.span = None if splitter is None else splitter.span
     return account
 
 
@@ -91,6 +99,7 @@ def prove(
     probe: Probe,
     consistency: Consistency,
     *,
+    axis: Axis | None,
     null_path: str | None,
     expected: Mapping[str, int] | None,
 ) -> None:
@@ -100,6 +109,7 @@ def prove(
     proof, and nothing is compared here.
 
     Args:
+        axis: Axis of the partition column, or None without one.
         null_path: Path of the NULL partition, or None without `partition_by`.
         expected: Rows of each partition by its path, where the probe counted them.
 
@@ -108,6 +118,11 @@ def prove(
     """
     if consistency is not Consistency.SNAPSHOT:
         return
+    if axis is not None and account.span != probe.span:
+        seen, probed = (s and tuple(map(axis.format, s)) for s in (account.span, probe.span))
+        raise IntegrityError(
+            f"the export: values from and to {seen} came through, the probe saw {probed}", hint=_UNSTEADY
+        )
     _agree("the export", account.rows, probe.rows, "the probe counted")
     if null_path is not None:
         _agree(
@@ -124,6 +139,5 @@ def _agree(what: str, seen: int, claimed: int, who: str) -> None:
     if seen != claimed:
         raise IntegrityError(
             f"{what}: {seen} rows came through, {who} {claimed}",
-            hint="a query that gives other rows each time it runs (LIMIT without a total order, random(), "
-            "now()) cannot be proved; otherwise run it again and report it",
+            hint=_UNSTEADY,
         )

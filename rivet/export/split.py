@@ -28,8 +28,14 @@ class Splitter:
         self._column = column
         self._item: Literal["i", "q"] = "i" if axis.kind is Kind.DATE else "q"
         self._last: int | None = None
+        self._first: int | None = None
         self._last_was_null = False
         self._nulls_seen = False
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """Give the first and the last value seen, both closed, or None where there was none."""
+        return None if self._first is None or self._last is None else (self._first, self._last)
 
     def split(self, batch: pa.RecordBatch) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
         """Yield each run of rows with its window; None is the NULL partition.
@@ -74,6 +80,7 @@ class Splitter:
             )
         if len(values) > 1 and not pc.all(pc.greater_equal(values[1:], values[:-1])).as_py():
             raise self._out_of_order("a value follows a larger one inside a batch")
+        self._first = numbers[0] if self._first is None else self._first
         self._last = numbers[-1]
         start = 0
         while start < len(numbers):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rivet.destination.protocol import Destination
-from rivet.errors import PlanError
+from rivet.errors import ObjectNotFound, PlanError
 from rivet.export.staged import StagedPartition
 from rivet.manifest.codec import encode_export, marker_of
 from rivet.manifest.model import ExportFile, Manifest, PartitionEntry, Pending, PendingPartition
@@ -64,7 +65,7 @@ class Publisher:
         A partition whose rows equal the live ones is discarded and left alone.
 
         Raises:
-            PlanError: Something foreign stands where a partition goes; nothing was published.
+            PlanError: Something foreign stands where one of them goes; none of them was published.
         """
         for partition in partitions:
             self._refuse_foreign(partition)
@@ -232,12 +233,14 @@ class Publisher:
         marker = target.child(SUCCESS_FILE)
         return marker in sizes and self._destination.read(marker) == marker_of(entry.manifest_sha256)
 
-    def _digest(self, name: str) -> str:
+    def _digest(self, name: str) -> str | None:
+        """Digest a live part; None where it has gone meanwhile."""
         sha256 = hashlib.sha256()
-        with self._destination.open(name) as file:
+        with suppress(ObjectNotFound), self._destination.open(name) as file:
             while data := file.read(_READ_BYTES):
                 sha256.update(data)
-        return sha256.hexdigest()
+            return sha256.hexdigest()
+        return None
 
 
 def _content(manifest: Manifest) -> tuple[object, ...]:
