@@ -109,15 +109,15 @@ class _Export:
             stager,
             axis=self._axis,
             column=None if column is None else column.name,
-            target_of=self._layout.target,
+            partition_of=self._layout.partition,
             on_rows=self._tell_progress,
             on_passed=on_passed,
         )
         expected = None
         if self._prepared.counts is not None and self._axis is not None:
             windows = [(self._axis.window_of(c.start), c.rows) for c in self._prepared.counts]
-            expected = {self._layout.target(window).path: rows for window, rows in windows}
-        null_path = None if self._axis is None else self._layout.target(None).path
+            expected = {self._layout.partition(window).path: rows for window, rows in windows}
+        null_path = None if self._axis is None else self._layout.partition(None).path
         prove(
             account,
             self._prepared.probe,
@@ -142,7 +142,7 @@ class _Export:
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
-        null_rows = 0 if self._axis is None else account.by_path.get(self._layout.target(None).path, 0)
+        null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
         finished = publisher.complete(self._record.finished(account, null_rows))
         tally = publisher.tally
         self._context.listener(Event("published", self._export.name, f"{tally.written} partitions published"))
@@ -174,7 +174,9 @@ class _Export:
                 sorted_by=None if column is None else column.name,
                 axis=self._axis,
             ),
-            part_name=lambda target, number: self._layout.part_name(target, self._context.run_id, number),
+            part_name=lambda partition, number: self._layout.part_name(
+                partition, self._context.run_id, number
+            ),
             stage=lambda path: self._record.destination.stage(path, self._context.run_id),
             manifest_name=self._layout.manifest_name,
             success_name=SUCCESS_FILE,
@@ -190,10 +192,10 @@ class _Export:
         minimum, maximum = account.span
         window = self._axis.window_of(minimum)
         while window.start <= maximum:
-            target = self._layout.target(window)
-            if target.path not in account.by_path:
-                stager.add_empty(target)
-                added.add(target.path)
+            partition = self._layout.partition(window)
+            if partition.path not in account.by_path:
+                stager.add_empty(partition)
+                added.add(partition.path)
             window = self._axis.window_of(window.end)
         return added
 

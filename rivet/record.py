@@ -12,7 +12,7 @@ from rivet.destination.protocol import Destination
 from rivet.export.scan import Account
 from rivet.export.staged import StagedPart
 from rivet.manifest.model import ExportFile, Manifest, PartitionFacts, SourceFacts
-from rivet.plan.layout import Target
+from rivet.plan.layout import Partition
 from rivet.plan.schema import schema_fingerprint, schema_json
 from rivet.prepare import Described
 from rivet.publish.tree import partition_facts
@@ -66,7 +66,7 @@ class Record:
             source_null_rows=null_rows,
         )
 
-    def manifest(self, target: Target, parts: Sequence[StagedPart], begun_at: str) -> Manifest:
+    def manifest(self, partition: Partition, parts: Sequence[StagedPart], begun_at: str) -> Manifest:
         """Give the manifest of a partition whose parts are all written."""
         schema = tuple(schema_json(self.described.relation.columns))
         facts = tuple(p.facts for p in parts)
@@ -78,8 +78,8 @@ class Record:
             started_at=begun_at,
             finished_at=self.clock(),
             source=self._source(),
-            partition=self._partition(target),
-            destination={"kind": self.destination.kind, "uri": self.destination.uri + target.path},
+            partition=self._partition(partition),
+            destination={"kind": self.destination.kind, "uri": self.destination.uri + partition.path},
             format="parquet",
             compression=self.export.compression,
             schema=schema,
@@ -96,15 +96,15 @@ class Record:
             self.described.engine, relation.consistency.value, relation.table, relation.query_sha256
         )
 
-    def _partition(self, target: Target) -> PartitionFacts | None:
+    def _partition(self, partition: Partition) -> PartitionFacts | None:
         partitioning = self.described.layout.partitioning
-        if partitioning is None or target.value is None:
+        if partitioning is None or partition.value is None:
             return None
-        axis, window = partitioning.axis, target.window
+        axis, window = partitioning.axis, partition.window
         return PartitionFacts(
             column=partitioning.column,
             key=partitioning.key,
-            value=target.value,
+            value=partition.value,
             granularity=axis.granularity.value,
             timezone=axis.timezone,
             start=None if window is None else axis.format(window.start),

@@ -201,11 +201,13 @@ def _checked(source: Source, export: ExportSettings, described: Described) -> Pl
 def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
     layout, axis, probe = prepared.described.layout, prepared.described.axis, prepared.probe
     if axis is None:
-        partitions = [(layout.target(None), probe.rows)] if probe.rows else []
+        partitions = [(layout.partition(None), probe.rows)] if probe.rows else []
     else:
-        partitions = [(layout.target(Window(c.start, c.end, c.label)), c.rows) for c in prepared.counts or ()]
+        partitions = [
+            (layout.partition(Window(c.start, c.end, c.label)), c.rows) for c in prepared.counts or ()
+        ]
         if probe.null_rows:
-            partitions.append((layout.target(None), probe.null_rows))
+            partitions.append((layout.partition(None), probe.null_rows))
     return replace(
         outcome,
         rows=probe.rows,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rivet.errors import IntegrityError
 from rivet.export.split import Splitter
-from rivet.plan.layout import Target
+from rivet.plan.layout import Partition
 from rivet.plan.scans import Scan
 from rivet.plan.windows import Axis, Window
 from rivet.source.protocol import Batches, Consistency, Probe
@@ -21,10 +21,10 @@ _UNSTEADY = (
 )
 
 
-class Sink(Protocol):
+class RowTaker(Protocol):
     """What takes the rows: the stager."""
 
-    def write(self, target: Target, rows: pa.RecordBatch) -> None:
+    def write(self, partition: Partition, rows: pa.RecordBatch) -> None:
         """Take the next rows of a partition."""
 
     def end_partition(self) -> None:
@@ -49,19 +49,19 @@ class Account:
 def run_scans(
     scans: Sequence[Scan],
     read: Callable[[Scan], Batches],
-    sink: Sink,
+    taker: RowTaker,
     *,
     axis: Axis | None,
     column: str | None,
-    target_of: Callable[[Window | None], Target],
+    partition_of: Callable[[Window | None], Partition],
     on_rows: Callable[[int], None],
     on_passed: Callable[[], None],
 ) -> Account:
-    """Read all scans in order, cut them into partitions, and hand the rows to the sink.
+    """Read all scans in order, cut them into partitions, and hand the rows to the taker.
 
     Args:
         on_rows: Told the rows so far, after each batch.
-        on_passed: Told whenever the scan has passed a partition, which has then ended in the sink.
+        on_passed: Told whenever the scan has passed a partition, which has then ended in the taker.
 
     Raises:
         IntegrityError: A scan's rows are not those that the server said it sent, or that the probe
@@ -76,20 +76,20 @@ def run_scans(
             for batch in batches:
                 runs = [(None, batch)] if splitter is None else splitter.split(batch)
                 for window, rows in runs:
-                    target = target_of(window)
-                    if current is not None and target.path != current:
-                        sink.end_partition()
+                    partition = partition_of(window)
+                    if current is not None and partition.path != current:
+                        taker.end_partition()
                         on_passed()
-                    current = target.path
+                    current = partition.path
                     account.rows += rows.num_rows
-                    account.by_path[target.path] = account.by_path.get(target.path, 0) + rows.num_rows
-                    sink.write(target, rows)
+                    account.by_path[partition.path] = account.by_path.get(partition.path, 0) + rows.num_rows
+                    taker.write(partition, rows)
                 on_rows(account.rows)
             sent = batches.server_rows
         _agree(f"scan {number + 1} of {len(scans)}", account.rows - before, sent, "the server says it sent")
         if scan.expected_rows is not None:
             _agree(f"scan {number + 1} of {len(scans)}", sent, scan.expected_rows, "the probe counted")
-    sink.end_partition()
+    taker.end_partition()
     account.span = None if splitter is None else splitter.span
     return account
 

@@ -13,7 +13,7 @@ from rivet.export.parts import ROW_GROUP_ROWS, ParquetSettings, PartitionWriter
 from rivet.export.staged import StagedFile, StagedPart, StagedPartition
 from rivet.manifest.codec import digest, encode_manifest, success_marker
 from rivet.manifest.model import Manifest
-from rivet.plan.layout import Target
+from rivet.plan.layout import Partition
 
 # Arrow bytes that wait for the encoder before reading pauses.
 _BYTES_IN_FLIGHT = 48 * 1024**2
@@ -30,7 +30,7 @@ class Stager:
 
     Args:
         settings: How parts are written.
-        part_name: Names a part of a target by its number.
+        part_name: Names a part of a partition by its number.
         stage: Begins a staged file under a path from the root.
         describe: Makes a partition's manifest from its parts and the moment it was begun.
         clock: Gives the present as JSON files hold it.
@@ -40,11 +40,11 @@ class Stager:
         self,
         settings: ParquetSettings,
         *,
-        part_name: Callable[[Target, int], str],
+        part_name: Callable[[Partition, int], str],
         stage: Callable[[str], StagedFile],
         manifest_name: str,
         success_name: str,
-        describe: Callable[[Target, tuple[StagedPart, ...], str], Manifest],
+        describe: Callable[[Partition, tuple[StagedPart, ...], str], Manifest],
         clock: Callable[[], str],
     ) -> None:
         self._settings = settings
@@ -72,21 +72,21 @@ class Stager:
             for file in self._files.values():
                 file.discard()
 
-    def write(self, target: Target, rows: pa.RecordBatch) -> None:
-        """Take the next rows; a new target ends the partition before it.
+    def write(self, partition: Partition, rows: pa.RecordBatch) -> None:
+        """Take the next rows; a new partition ends the partition before it.
 
         Raises:
             RivetError: What the encoder or the destination ran into since the last call.
         """
-        if self._open is None or self._open.target.path != target.path:
+        if self._open is None or self._open.partition.path != partition.path:
             self.end_partition()
             writer = PartitionWriter(
                 rows.schema,
                 self._settings,
-                lambda number: self._begin_part(target, number),
+                lambda number: self._begin_part(partition, number),
                 self._finisher.submit,
             )
-            self._open = _OpenPartition(target, writer, self._clock())
+            self._open = _OpenPartition(partition, writer, self._clock())
         gathered, limit = self._open, self._settings.row_group_bytes
         for piece in _pieces(rows, limit):
             gathered.add(piece)
@@ -98,11 +98,13 @@ class Stager:
         ended, self._open = self._open, None
         if ended is not None:
             self._encode_gathered(ended)
-            self._closed.append(self._encoder.submit(self._close, ended.target, ended.writer, ended.begun_at))
+            self._closed.append(
+                self._encoder.submit(self._close, ended.partition, ended.writer, ended.begun_at)
+            )
 
-    def add_empty(self, target: Target) -> None:
+    def add_empty(self, partition: Partition) -> None:
         """Stage a partition without rows: a manifest and a marker, no part."""
-        self._closed.append(self._encoder.submit(self._close, target, None, self._clock()))
+        self._closed.append(self._encoder.submit(self._close, partition, None, self._clock()))
 
     def take(self) -> list[StagedPartition]:
         """Wait for all partitions that have ended since the last call and give them, durable, in order."""
@@ -120,49 +122,49 @@ class Stager:
             for file in partition.files():
                 del self._files[id(file)]
 
-    def _encode_gathered(self, partition: _OpenPartition) -> None:
-        if not partition.batches:
+    def _encode_gathered(self, gathered: _OpenPartition) -> None:
+        if not gathered.batches:
             return
-        batches, size = partition.take()
+        batches, size = gathered.take()
         self._encoding = [f for f in self._encoding if not _succeeded(f)]
         self._finisher.raise_failure()
         self._budget.take(size)
 
         def encode() -> None:
             try:
-                partition.writer.write(batches)
+                gathered.writer.write(batches)
             finally:
                 self._budget.give(size)
 
         self._encoding.append(self._encoder.submit(encode))
 
-    def _begin_part(self, target: Target, number: int) -> tuple[str, StagedFile]:
-        name = self._part_name(target, number)
-        return name, self._begin(target.child(name))
+    def _begin_part(self, partition: Partition, number: int) -> tuple[str, StagedFile]:
+        name = self._part_name(partition, number)
+        return name, self._begin(partition.child(name))
 
     def _begin(self, path: str) -> StagedFile:
         file = self._stage(path)
         self._files[id(file)] = file
         return file
 
-    def _close(self, target: Target, writer: PartitionWriter | None, begun_at: str) -> StagedPartition:
+    def _close(self, partition: Partition, writer: PartitionWriter | None, begun_at: str) -> StagedPartition:
         parts = () if writer is None else writer.close()
-        manifest = self._describe(target, parts, begun_at)
+        manifest = self._describe(partition, parts, begun_at)
         encoded = encode_manifest(manifest)
-        manifest_file = self._begin(target.child(self._manifest_name))
-        marker_file = self._begin(target.child(self._success_name))
+        manifest_file = self._begin(partition.child(self._manifest_name))
+        marker_file = self._begin(partition.child(self._success_name))
         manifest_file.write(encoded)
         marker_file.write(success_marker(encoded))
         self._finisher.submit(manifest_file)
         self._finisher.submit(marker_file)
-        return StagedPartition(target, manifest, digest(encoded), parts, manifest_file, marker_file)
+        return StagedPartition(partition, manifest, digest(encoded), parts, manifest_file, marker_file)
 
 
 class _OpenPartition:
     """The partition under way, and the rows of it that wait for a whole row group."""
 
-    def __init__(self, target: Target, writer: PartitionWriter, begun_at: str) -> None:
-        self.target = target
+    def __init__(self, partition: Partition, writer: PartitionWriter, begun_at: str) -> None:
+        self.partition = partition
         self.writer = writer
         self.begun_at = begun_at
         self.batches: list[pa.RecordBatch] = []

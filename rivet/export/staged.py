@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rivet.manifest.model import Manifest, Part
-from rivet.plan.layout import Target
+from rivet.plan.layout import Partition
 
 
 class StagedFile(Protocol):
@@ -41,7 +41,7 @@ class StagedPart:
 class StagedPartition:
     """All parts of one partition, with its manifest and marker, staged."""
 
-    target: Target
+    partition: Partition
     manifest: Manifest
     manifest_sha256: str
     parts: tuple[StagedPart, ...]

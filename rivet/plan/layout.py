@@ -18,7 +18,7 @@ _WHOLE_LABEL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Partition:
     """One partition to be written.
 
     Attributes:
@@ -54,12 +54,12 @@ class Layout:
     manifest_name: str
     partitioning: Partitioning | None
 
-    def target(self, window: Window | None) -> Target:
+    def partition(self, window: Window | None) -> Partition:
         """Give the partition of a window; None is the NULL partition, or the only one there is."""
         if self.partitioning is None:
-            return Target(None, None, "")
+            return Partition(None, None, "")
         value = NULL_VALUE if window is None else window.label
-        return Target(value, window, self.directory(value))
+        return Partition(value, window, self.directory(value))
 
     def directory(self, value: str | None) -> str:
         """Give the directory of the partition with a label, from the root; None: of the only one there is."""
@@ -68,7 +68,7 @@ class Layout:
         own = partition_directory(self.partitioning.key, value)
         return self.partitioning.template.replace(PLACEHOLDER, own)
 
-    def part_name(self, target: Target, run_id: str, number: int) -> str:
+    def part_name(self, partition: Partition, run_id: str, number: int) -> str:
         """Name a part of a partition."""
-        label = _NULL_LABEL if target.value == NULL_VALUE else target.value or _WHOLE_LABEL
+        label = _NULL_LABEL if partition.value == NULL_VALUE else partition.value or _WHOLE_LABEL
         return part_name(self.export_name, label, run_id, number)

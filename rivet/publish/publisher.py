@@ -67,8 +67,8 @@ class Publisher:
         Raises:
             PlanError: Something foreign stands where one of them goes; none of them was published.
         """
-        for partition in partitions:
-            self._refuse_foreign(partition)
+        for staged in partitions:
+            self._refuse_foreign(staged)
         changed = [p for p in partitions if not self._leave_alone(p)]
         if not changed and not vanished:
             return
@@ -153,21 +153,23 @@ class Publisher:
         self._destination.settle([""])
 
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
-        directories = [p.target.path for p in wave]
-        self._destination.delete(p.target.child(SUCCESS_FILE) for p in wave if p.target.path in self._entries)
-        for partition in wave:
-            for part in partition.parts:
+        directories = [p.partition.path for p in wave]
+        self._destination.delete(
+            p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._entries
+        )
+        for staged in wave:
+            for part in staged.parts:
                 part.file.publish()
         self._destination.settle(directories)
-        for partition in wave:
-            partition.manifest_file.publish()
+        for staged in wave:
+            staged.manifest_file.publish()
         self._destination.settle(directories)
-        for partition in wave:
-            partition.marker_file.publish()
+        for staged in wave:
+            staged.marker_file.publish()
         self._destination.settle(directories)
         self._destination.delete(name for path in directories for name in self._own_parts(path))
-        for partition in wave:
-            entry = entry_of(partition.manifest, partition.manifest_sha256, partition.target.path)
+        for staged in wave:
+            entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._entries[entry.path] = entry
             self.tally.written += 1
             self.tally.bytes_written += entry.size_bytes
@@ -185,18 +187,18 @@ class Publisher:
     def _own_parts(self, path: str) -> list[str]:
         return [name for name in self._children.get(path, []) if self._tree.owns(name)]
 
-    def _pending(self, partition: StagedPartition) -> PendingPartition:
-        target = partition.target
-        entry = self._entries.get(target.path)
+    def _pending(self, staged: StagedPartition) -> PendingPartition:
+        partition = staged.partition
+        entry = self._entries.get(partition.path)
         old_sha256 = None if entry is None else entry.manifest_sha256
-        return PendingPartition(target.value, target.path, old_sha256, partition.manifest_sha256)
+        return PendingPartition(partition.value, partition.path, old_sha256, staged.manifest_sha256)
 
-    def _refuse_foreign(self, partition: StagedPartition) -> None:
-        target, sizes = partition.target, self._tree.sizes
-        files = [target.child(name) for name in (self._layout.manifest_name, SUCCESS_FILE)]
-        in_the_way = [] if target.path in self._entries else [name for name in files if name in sizes]
+    def _refuse_foreign(self, staged: StagedPartition) -> None:
+        partition, sizes = staged.partition, self._tree.sizes
+        files = [partition.child(name) for name in (self._layout.manifest_name, SUCCESS_FILE)]
+        in_the_way = [] if partition.path in self._entries else [name for name in files if name in sizes]
         # In a file system a file keeps a directory from being made, and a directory keeps a file.
-        in_the_way += [name for name in _with_parents(target.path) if name in sizes]
+        in_the_way += [name for name in _with_parents(partition.path) if name in sizes]
         in_the_way += [name for name in files if name in self._children]
         if in_the_way:
             raise PlanError(
@@ -204,33 +206,33 @@ class Publisher:
                 hint="move it away, or give the export a root of its own",
             )
 
-    def _leave_alone(self, partition: StagedPartition) -> bool:
-        entry = self._entries.get(partition.target.path)
-        if entry is None or not self._is_live_as_staged(entry, partition):
+    def _leave_alone(self, staged: StagedPartition) -> bool:
+        entry = self._entries.get(staged.partition.path)
+        if entry is None or not self._is_live_as_staged(entry, staged):
             return False
         if entry.state == "kept":
             self._entries[entry.path] = replace(entry, state="live")
-        for file in partition.files():
+        for file in staged.files():
             file.discard()
         self.tally.unchanged += 1
         return True
 
-    def _is_live_as_staged(self, entry: PartitionEntry, partition: StagedPartition) -> bool:
-        target, sizes = partition.target, self._tree.sizes
-        found = read_manifest(self._destination, target.child(self._layout.manifest_name))
+    def _is_live_as_staged(self, entry: PartitionEntry, staged: StagedPartition) -> bool:
+        partition, sizes = staged.partition, self._tree.sizes
+        found = read_manifest(self._destination, partition.child(self._layout.manifest_name))
         if (
             found is None
             or found[1] != entry.manifest_sha256
-            or _content(found[0]) != _content(partition.manifest)
+            or _content(found[0]) != _content(staged.manifest)
         ):
             return False
-        parts = {target.child(p.path): p for p in found[0].parts}
-        if set(self._own_parts(target.path)) != parts.keys():  # one is missing, or one is left over
+        parts = {partition.child(p.path): p for p in found[0].parts}
+        if set(self._own_parts(partition.path)) != parts.keys():  # one is missing, or one is left over
             return False
         # What a manifest claims of a part was true once; one that was damaged since is written anew.
         if any(sizes[name] != p.size_bytes or self._digest(name) != p.sha256 for name, p in parts.items()):
             return False
-        marker = target.child(SUCCESS_FILE)
+        marker = partition.child(SUCCESS_FILE)
         return marker in sizes and self._destination.read(marker) == marker_of(entry.manifest_sha256)
 
     def _digest(self, name: str) -> str | None:

@@ -41,7 +41,7 @@ def test_keys_are_escaped_by_hives_rule(key: str, directory: str) -> None:
     axis = Axis(Kind.DATE, Granularity.DAY)
     layout = Layout("events", "manifest.json", Partitioning("d", key, axis, "{partition}"))
 
-    assert layout.target(axis.window_of(19358)).path == directory
+    assert layout.partition(axis.window_of(19358)).path == directory
 
 
 def test_what_follows_the_partition_in_the_template_is_kept() -> None:
@@ -49,8 +49,8 @@ def test_what_follows_the_partition_in_the_template_is_kept() -> None:
     axis = Axis(Kind.DATE, Granularity.MONTH)
     layout = Layout("events", "manifest.json", Partitioning("d", "d", axis, "{partition}/data"))
 
-    assert layout.target(None).path == "d=__HIVE_DEFAULT_PARTITION__/data"
-    assert layout.target(axis.window_of(0)).child("x") == "d=1970-01/data/x"
+    assert layout.partition(None).path == "d=__HIVE_DEFAULT_PARTITION__/data"
+    assert layout.partition(axis.window_of(0)).child("x") == "d=1970-01/data/x"
 
 
 @given(st.text(min_size=1), st.integers(0, 10**7))

@@ -26,7 +26,7 @@ from rivet.manifest.model import (
     SourceFacts,
 )
 from rivet.plan.calendar import Granularity
-from rivet.plan.layout import Layout, Partitioning, Target
+from rivet.plan.layout import Layout, Partition, Partitioning
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE
 from rivet.plan.schema import Column, ColumnType, Kind, schema_fingerprint, schema_json
 from rivet.plan.windows import NULL_VALUE, Axis
@@ -109,7 +109,7 @@ class Builder:
         """Write one partition, each part with rows of these moments; None is the NULL partition."""
         layout, axis = self.layout, self.axis
         window = None if label is None else axis.window_of_label(label)
-        target = layout.target(window)
+        target = layout.partition(window)
         directory = self.root / target.path
         directory.mkdir(parents=True, exist_ok=True)
         facts = tuple(
@@ -186,7 +186,7 @@ class Builder:
             maximum=self.axis.format(max(present)) if present else None,
         )
 
-    def _manifest(self, target: Target, parts: tuple[Part, ...], run_id: str) -> Manifest:
+    def _manifest(self, target: Partition, parts: tuple[Part, ...], run_id: str) -> Manifest:
         axis, window = self.axis, target.window
         schema = tuple(schema_json(self.columns))
         return Manifest(
