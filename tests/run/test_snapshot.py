@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.run.running import by_day, run_one, run_well
 from tests.run.trees import NULL, Rows, manifests, rows_by_manifest
 from tests.servers.database import Database
 from tests.servers.mariadb import MysqlServer
+from tests.servers.proxy import run_proxy
 
 # The engine, its timestamp, and a date shifted by days.
 ENGINES = {
@@ -149,6 +151,28 @@ def test_the_tree_is_the_table_at_one_instant(
     after = _rows_by_day(database)
     assert all(rows != after.get(day) for day, rows in before.items())
     assert {m["source"]["consistency"] for m in manifests(root).values()} == {"snapshot"}
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_all_connections_see_the_same_instant(tmp_path: Path, database: Database, engine: str) -> None:
+    """Rows that others move while connections are made, too, are where they were at one of those moments."""
+    _create(database, engine)
+    others = Others(database, engine)
+    moments = [_rows_by_day(database)]
+
+    def write() -> None:
+        others.write()
+        moments.append(_rows_by_day(database))
+
+    def listen(event: Event) -> None:
+        if event.kind in ("planned", "progress"):
+            write()
+
+    with run_proxy(database.server.host, database.server.port, write) as proxy:
+        behind = replace(database, server=replace(database.server, port=proxy.port))
+        run_well(tmp_path, behind.source, by_day(tmp_path / "tree", scan="per_partition"), listener=listen)
+
+    assert moments.count(rows_by_manifest(tmp_path / "tree")) == 1
 
 
 @pytest.mark.parametrize("storage", ["Aria", "MyISAM"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -19,13 +19,17 @@ Cut = Literal["reset", "end"]
 class Proxy:
     """Passes bytes on between clients and one server.
 
+    Args:
+        on_connect: Called for each connection, on a thread of its own, before the server hears of it.
+
     Attributes:
         port: Where clients connect, on 127.0.0.1.
         passed: Bytes that went from the server to all clients since `limit`.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, on_connect: Callable[[], None]) -> None:
         self._target = (host, port)
+        self._on_connect = on_connect
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.passed = 0
@@ -56,6 +60,7 @@ class Proxy:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
+        self._on_connect()
         with suppress(OSError), client, socket.create_connection(self._target) as server:
             with self._lock:
                 self._servers.append(server)
@@ -103,9 +108,9 @@ def _shut(server: socket.socket) -> None:
 
 
 @contextmanager
-def run_proxy(host: str, port: int) -> Iterator[Proxy]:
+def run_proxy(host: str, port: int, on_connect: Callable[[], None] = lambda: None) -> Iterator[Proxy]:
     """Run a proxy for as long as the block lasts."""
-    proxy = Proxy(host, port)
+    proxy = Proxy(host, port, on_connect)
     try:
         yield proxy
     finally:
