@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pymysql
-from pymysql.constants import CLIENT
+from pymysql.constants import CLIENT, ER
 
 from tests.servers.certificates import Certificates
 from tests.servers.database import ODD_PASSWORD, Account, Server
@@ -59,7 +59,11 @@ class MysqlServer(Server):
         """Remove a database, whoever is connected to it."""
         threads = self.fetch(f"SELECT id FROM information_schema.processlist WHERE db = '{name}'")
         for (thread,) in threads:
-            self.execute(f"KILL {thread}")
+            try:
+                self.execute(f"KILL {thread}")
+            except pymysql.err.OperationalError as error:
+                if error.args[0] != ER.NO_SUCH_THREAD:  # it went by itself
+                    raise
         self.execute(f"REVOKE ALL ON {name}.* FROM {self.user}; DROP DATABASE {name}")
 
     @contextmanager
