@@ -1,0 +1,127 @@
+"""The examples in `configs/` export what they say, by the commands at their heads, on real servers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import REAL, REPOSITORY, environment, finish
+from tests.run.nights import assert_valid
+from tests.run.trees import NULL, rows_by_manifest
+from tests.servers.mariadb import MysqlServer
+from tests.servers.postgres import PostgresServer
+from tests.servers.sqlite import SqliteDatabase
+
+SHOP = """
+CREATE TABLE events (id int PRIMARY KEY, created_at {0}, ssn varchar(20));
+INSERT INTO events VALUES (1, '2024-02-29 10:00:00', 'secret'), (2, NULL, 'secret');
+CREATE TABLE customers (id int PRIMARY KEY, country varchar(20));
+INSERT INTO customers VALUES (7, 'Åland');
+CREATE TABLE orders (id int PRIMARY KEY, placed_at {0}, total decimal(8,2), customer_id int, note varchar(20));
+INSERT INTO orders VALUES (1, '2024-01-31 10:00:00', 1.50, 7, '100%'), (2, '2024-02-01 10:00:00', 2, 7, 'a test b');
+CREATE TABLE returns (id int PRIMARY KEY, placed_at {0});
+INSERT INTO returns VALUES (1, '2023-12-31 23:59:59'), (2, '2024-01-01 00:00:00');
+CREATE TABLE countries (code varchar(2) PRIMARY KEY);
+INSERT INTO countries VALUES ('AX'), ('FI');
+"""
+
+
+def _run(
+    directory: Path, example: str, *more: str, here: dict[str, str] | None = None, **variables: str
+) -> None:
+    """Run an example by the command at its head, with names of this machine in place of those it shows."""
+    text = (REPOSITORY / "configs" / example).read_text(encoding="utf-8")
+    (command,) = re.findall(r"^#   (?:\w+=\S+ )*rivet (.*)$", text, re.MULTILINE)
+    for shown, own in (here or {}).items():
+        assert shown in text
+        text = text.replace(shown, own)
+    (directory / example).write_text(text, encoding="utf-8")
+    arguments = command.split()
+    for words in (arguments, [*arguments, *more]) if more else (arguments,):
+        ended = finish(*REAL, *words, cwd=directory, env=environment(**variables))
+        assert ended.returncode == 0, ended.stderr.decode()
+
+
+def _labels(root: Path) -> dict[str, int]:
+    assert_valid(root)
+    return {label: len(rows) for label, rows in rows_by_manifest(root).items()}
+
+
+def test_the_example_for_sqlite(tmp_path: Path, sqlite_database: SqliteDatabase) -> None:
+    """A table by day, and one that is a single partition."""
+    sqlite_database.execute(SHOP.format("DATETIME"))
+    shutil.copy(sqlite_database.path, tmp_path / "shop.db")
+
+    _run(tmp_path, "sqlite.yaml")
+
+    assert _labels(tmp_path / "out" / "events") == {"2024-02-29": 1, NULL: 1}
+    assert _labels(tmp_path / "out" / "countries") == {"": 2}
+
+
+def test_the_example_for_postgres(tmp_path: Path, postgres_tls: PostgresServer) -> None:
+    """A verified connection, one column left out."""
+    with postgres_tls.fresh_database() as database:
+        database.execute(SHOP.format("timestamptz"))
+        url = postgres_tls.url(database.name, host="localhost")
+
+        _run(tmp_path, "postgres.yaml", DATABASE_URL=url, SSL_CERT_FILE=str(postgres_tls.ca_file))
+
+    assert _labels(tmp_path / "out" / "events") == {"2024-02-29": 1, NULL: 1}
+    assert all(
+        len(row) == 2 for rows in rows_by_manifest(tmp_path / "out" / "events").values() for row in rows
+    )
+
+
+def test_the_example_for_mysql(tmp_path: Path, mariadb_tls: MysqlServer) -> None:
+    """An encrypted connection, a query with a join and a percent sign, by month."""
+    with mariadb_tls.fresh_database() as database:
+        database.execute(SHOP.format("datetime"))
+        here = {
+            "host: db.example": f"host: {mariadb_tls.host}",
+            "port: 3306": f"port: {mariadb_tls.port}",
+            "user: exporter": f"user: {mariadb_tls.user}",
+            "database: shop": f"database: {database.name}",
+        }
+
+        _run(tmp_path, "mysql.yaml", here=here, DB_PASSWORD=mariadb_tls.password)
+
+    assert _labels(tmp_path / "out" / "orders") == {"2024-01": 1}
+
+
+def test_the_example_of_several_exports(tmp_path: Path, postgres: PostgresServer) -> None:
+    """One of the exports by its name; then all, with shared defaults, anchors and variables."""
+    with postgres.fresh_database() as database:
+        database.execute(SHOP.format("timestamp"))
+        everything = ("--export", "events", "--export", "returns")
+
+        _run(tmp_path, "several-exports.yaml", DATABASE_URL=database.url, OUT=str(tmp_path / "lake"))
+        assert [path.name for path in (tmp_path / "lake").iterdir()] == ["orders"]
+        _run(
+            tmp_path,
+            "several-exports.yaml",
+            *everything,
+            DATABASE_URL=database.url,
+            OUT=str(tmp_path / "lake"),
+        )
+
+    labels = {
+        name: sorted(path.name for path in (tmp_path / "lake" / name).glob("*=*"))
+        for name in ("events", "orders", "returns")
+    }
+    assert labels == {
+        "events": ["day=2024-02-29", f"day={NULL}"],
+        "orders": ["month=2024-01", "month=2024-02"],
+        "returns": ["year=2023", "year=2024"],
+    }
+    for name in labels:
+        assert_valid(tmp_path / "lake" / name)
+        assert (tmp_path / "lake" / name / labels[name][0] / "_manifest.json").is_file()
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in (REPOSITORY / "configs").glob("*.yaml")))
+def test_every_example_is_run_here(example: str) -> None:
+    """An example that is added needs its test."""
+    assert f'"{example}"' in Path(__file__).read_text(encoding="utf-8")
