@@ -28,6 +28,7 @@ _ROWS_AT_ONCE = 64
 _SMALL_BYTES = 1024**2
 # Text that a character set could not tell: '?' stands in its place (MariaDB 1977, MySQL 3854, both 1300).
 _LOST_TEXT = frozenset({b"1300", b"1977", b"3854"})
+_WIDE, _DOUBLED = b"," + QUOTE + b"%b" + QUOTE, QUOTE * 2
 _FIRST_DAY = days_from_civil(1, 1)
 
 
@@ -193,16 +194,22 @@ class MysqlBatches:
 
 
 def _lines_of(reading: Reading) -> Callable[[Sequence[Row]], bytes]:
-    """Give what joins rows as they come to whole lines of CSV."""
+    """Give what joins rows as they come to lines of CSV; it raises TypeError for a line that is NULL."""
     if reading.in_line == len(reading.columns):
         return lambda rows: b"\n".join(chain(chain.from_iterable(rows), (b"",)))  # type: ignore[arg-type]
-    if reading.in_line:
-        return lambda rows: b"".join([b",".join((row[0], *map(_quoted, row[1:]))) + b"\n" for row in rows])  # type: ignore[arg-type]
-    return lambda rows: b"".join([b",".join(map(_quoted, row[1:])) + b"\n" for row in rows])
+    first = 0 if reading.in_line else 1  # a row of wide values alone begins with a comma
+    return lambda rows: _with_wide(rows, first)
 
 
-def _quoted(value: bytes | None) -> bytes:
-    return b"" if value is None else QUOTE + value.replace(QUOTE, QUOTE * 2) + QUOTE
+def _with_wide(rows: Sequence[Row], first: int) -> bytes:
+    lines = []
+    for row in rows:
+        line: Any = row[0]
+        for value in row[1:]:
+            line += b"," if value is None else _WIDE % value.replace(QUOTE, _DOUBLED)
+        lines.append(line[first:])
+    lines.append(b"")
+    return b"\n".join(lines)
 
 
 def _refuse_lost_text(warnings: Sequence[Row]) -> None:

@@ -43,7 +43,7 @@ _PINNED = {
     "idle_transaction_timeout": "0",
     "idle_readonly_transaction_timeout": "0",
     "lock_wait_timeout": "60",  # of metadata: an ALTER under way must not hold an export for ever
-    "max_error_count": "1024",  # warnings tell of text that was not converted
+    "max_error_count": "65535",  # warnings tell of text that was not converted
 }
 _TIMEOUTS = ("max_statement_time", "max_execution_time")  # MariaDB's in seconds, MySQL's in milliseconds
 _READ_ONLY = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
