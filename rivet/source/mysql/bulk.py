@@ -17,10 +17,11 @@ from asyncmy.cursors import SSCursor
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.schema import Column
+from rivet.plan.windows import units_per_day
 from rivet.source.csv import CsvDecoder
 from rivet.source.mysql.connecting import Control, Row, close_snapshot, fetch_all, open_snapshot
 from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated
-from rivet.source.mysql.statements import QUOTE, Reading, units_per_day
+from rivet.source.mysql.statements import QUOTE, Reading
 from rivet.source.pipe import BlockStream, ReaderThread, Sink
 
 # Rows to ask the driver for at once: many while they are small, as a call costs more than a row.
@@ -143,7 +144,7 @@ class MysqlBatches:
         self._decoder = CsvDecoder(reading.columns, quote=QUOTE.decode())
         self._order = [reading.columns.index(column) for column in columns]
         self._dates = [
-            (i, c, _FIRST_DAY * units_per_day(c))
+            (i, c, _FIRST_DAY * units_per_day(c.type.kind))
             for i, c in enumerate(reading.columns)
             if c.type.kind.is_temporal
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -104,7 +103,8 @@ def _describe_table(
 def _describe_query(
     connection: sqlalchemy.Connection, database: str | None, text: str, exclude: Sequence[str]
 ) -> MysqlRelation:
-    from rivet.source.query import checked_query  # the tokenizer is heavy, and tables do not need it
+    # The tokenizer is heavy, and tables do not need it.
+    from rivet.source.query import checked_query, query_sha256
 
     query = checked_query(text, "mysql")
     doing = "cannot describe the query"
@@ -119,7 +119,7 @@ def _describe_query(
     return MysqlRelation(
         from_item=from_item,
         columns=columns,
-        query_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        query_sha256=query_sha256(text),
         estimated_rows=rows,
         consistency=_consistency(base),
         consistency_reason=base.reason,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rivet.plan.calendar import Granularity, days_from_civil
 from rivet.plan.scans import Scan, WindowCount
 from rivet.plan.schema import Column
-from rivet.plan.windows import Axis
+from rivet.plan.windows import Axis, units_per_day
 from rivet.source.mysql import describing
 from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
 from rivet.source.mysql.connecting import Control, Row
@@ -18,7 +18,6 @@ from rivet.source.mysql.statements import (
     count_statement,
     probe_statement,
     read_statement,
-    units_per_day,
 )
 from rivet.source.protocol import Batches, Probe, Relation, Request
 
@@ -46,7 +45,7 @@ class MysqlSession:
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement."""
         statement = probe_statement(relation.from_item, column)
-        row = self._rows(statement, f"cannot probe {_name(relation)}")[0]
+        row = self._rows(statement, f"cannot probe {relation.label}")[0]
         if column is None:
             return Probe(rows=_number(row[0]))
         rows, not_null, fitting = (_number(value) for value in row[:3])
@@ -57,8 +56,10 @@ class MysqlSession:
         """Count the rows of each window that holds any, in one statement."""
         statement = count_statement(relation.from_item, column, axis)
         counts = []
-        for number, rows in self._rows(statement, f"cannot count {_name(relation)}"):
-            window = axis.window_of(_first_day(_number(number), axis.granularity) * units_per_day(column))
+        for number, rows in self._rows(statement, f"cannot count {relation.label}"):
+            window = axis.window_of(
+                _first_day(_number(number), axis.granularity) * units_per_day(column.type.kind)
+            )
             counts.append(WindowCount(window.start, window.end, window.label, _number(rows)))
         return counts
 
@@ -66,7 +67,7 @@ class MysqlSession:
         """Give rows times a row's size where the plan of a scan sorts."""
         relation = _own(relation)
         reading = read_statement(relation, relation.columns, column, scan)
-        doing = f"cannot plan {_name(relation)}"
+        doing = f"cannot plan {relation.label}"
         with translated(doing), self._control.connection() as connection:
             plan = describing.plan_of(connection, reading.statement)
         sorts = any("filesort" in (line["extra"] or "") for line in plan)
@@ -87,10 +88,6 @@ def _own(relation: Relation) -> MysqlRelation:
     if not isinstance(relation, MysqlRelation):
         raise TypeError(f"expected a relation that this session described, got {type(relation)!r}")
     return relation
-
-
-def _name(relation: Relation) -> str:
-    return f"table {relation.table!r}" if relation.table else "the query"
 
 
 def _number(value: bytes | None) -> int:
@@ -118,4 +115,4 @@ def _on_axis(value: bytes, column: Column) -> int:
     fraction = int((match[7] or b"").ljust(6, b"0"))
     seconds = (hour * 60 + minute) * 60 + second
     moment = seconds * 1_000_000 + fraction
-    return days_from_civil(year, month, day) * units_per_day(column) + moment
+    return days_from_civil(year, month, day) * units_per_day(column.type.kind) + moment

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivet.plan.calendar import (
-    MICROSECONDS_PER_DAY,
     Granularity,
     days_from_civil,
     format_day,
@@ -21,7 +20,7 @@ from rivet.plan.calendar import (
 )
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
-from rivet.plan.windows import Axis
+from rivet.plan.windows import Axis, units_per_day
 from rivet.source.protocol import Relation
 
 ALIAS = "rivet"
@@ -129,11 +128,6 @@ def read_statement(
     return Reading(statement, (*lined, *wide), len(lined))
 
 
-def units_per_day(column: Column) -> int:
-    """Count the steps of a day on the axis of a temporal column."""
-    return 1 if column.type.kind is Kind.DATE else MICROSECONDS_PER_DAY
-
-
 def _where(column: Column, scan: Scan) -> str:
     name = _name(column)
     if scan.reach is Reach.NULLS:
@@ -141,7 +135,7 @@ def _where(column: Column, scan: Scan) -> str:
     if scan.start is None or scan.end is None:
         return ""
     conditions = [f"{name} >= {_literal(scan.start, column.type.kind)}"]
-    if scan.end < _END_DAY * units_per_day(column):  # no literal can say what lies beyond
+    if scan.end < _END_DAY * units_per_day(column.type.kind):  # no literal can say what lies beyond
         conditions.append(f"{name} < {_literal(scan.end, column.type.kind)}")
     return f" WHERE {' AND '.join(conditions)}"
 

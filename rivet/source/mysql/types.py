@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rivet.plan.schema import ColumnType, Kind
-
-MAX_DECIMAL_DIGITS = 38
+from rivet.plan.schema import ColumnType, Kind, decimal_type
 
 _BINARY_CHARSET = 63
 _UNSIGNED, _ZEROFILL, _ENUM, _SET = 32, 64, 256, 2048
@@ -72,10 +70,7 @@ def column_type(described: Described) -> ColumnType | None:
         signed, unsigned, _ = _INTEGERS[code]
         return ColumnType(unsigned if described.flags & _UNSIGNED else signed)
     if code in _DECIMALS:
-        precision = _precision(described)
-        if precision > MAX_DECIMAL_DIGITS:
-            return ColumnType(Kind.STRING)
-        return ColumnType(Kind.DECIMAL, precision, described.decimals)
+        return decimal_type(_precision(described), described.decimals) or ColumnType(Kind.STRING)
     if code == _BIT:
         return ColumnType(Kind.BOOL if described.length == 1 else Kind.UINT64)
     if code in _STRINGS:
