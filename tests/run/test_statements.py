@@ -23,7 +23,7 @@ CREATE = {
     "postgres": "CREATE TABLE ledger (id int PRIMARY KEY, created_at timestamp, note text); "
     "INSERT INTO ledger SELECT i, timestamp '2024-01-01' + i % {days} * interval '1 day', repeat('x', 50) "
     "FROM generate_series(1, {rows}) AS i",
-    "mariadb": "CREATE TABLE ledger (id int PRIMARY KEY, created_at datetime(6), note text); "
+    "mariadb": "CREATE TABLE ledger (id int PRIMARY KEY, created_at datetime(6), note varchar(50)); "
     "INSERT INTO ledger SELECT seq, '2024-01-01' + INTERVAL seq % {days} DAY, REPEAT('x', 50) "
     "FROM seq_1_to_{rows}",
 }
