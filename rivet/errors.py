@@ -119,7 +119,7 @@ class IntegrityError(RivetError):
 
 
 class LockHeld(RivetError):
-    """Another run holds the lock of this export."""
+    """Another run is at work on this export."""
 
     exit_code = 5
 

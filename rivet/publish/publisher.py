@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rivet.destination.protocol import Destination
-from rivet.errors import ObjectNotFound, PlanError
+from rivet.errors import LockHeld, ObjectNotFound, PlanError
 from rivet.export.staged import StagedPartition
 from rivet.manifest.codec import encode_export, marker_of
 from rivet.manifest.model import ExportFile, Manifest, PartitionEntry, Pending, PendingPartition
@@ -54,6 +54,7 @@ class Publisher:
         self._has_published = False
         self._in_wave = False
         self._is_complete = False
+        self._last_written: bytes | None = None
 
     def begin(self) -> None:
         """Record the run in the export file, so that what it stages is known as Rivet's own."""
@@ -66,6 +67,7 @@ class Publisher:
 
         Raises:
             PlanError: Something foreign stands where one of them goes; none of them was published.
+            LockHeld: Another run has begun on this tree since; none of them was published.
         """
         for staged in partitions:
             self._refuse_foreign(staged)
@@ -112,6 +114,9 @@ class Publisher:
         """
         if self._in_wave or self._is_complete:
             return
+        if self._is_overtaken():  # the export file is the other run's now
+            self._destination.sweep([self._blank.run_id])
+            return
         if self._has_published:
             self._write(self._standing())
             self._destination.sweep([self._blank.run_id])
@@ -149,8 +154,22 @@ class Publisher:
         return replace(export, partitions=tuple(entries), row_count=rows, pending=None)
 
     def _write(self, export: ExportFile) -> None:
-        self._destination.put(EXPORT_FILE, encode_export(export))
+        if self._is_overtaken():
+            raise LockHeld(
+                f"another run has begun on {self._destination.uri} while this one was at work",
+                hint="run again when it has ended; flock keeps two from running at once (docs/cron.md)",
+            )
+        self._last_written = encode_export(export)
+        self._destination.put(EXPORT_FILE, self._last_written)
         self._destination.settle([""])
+
+    def _is_overtaken(self) -> bool:
+        """Tell whether another run has replaced the export file; no lock, but what two runs at once leave."""
+        if self._last_written is None:
+            return False
+        with suppress(ObjectNotFound):
+            return self._destination.read(EXPORT_FILE) != self._last_written
+        return False
 
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
         directories = [p.partition.path for p in wave]

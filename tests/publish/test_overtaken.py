@@ -1,0 +1,57 @@
+"""Two runs of one export at once: the one that was overtaken says so, and the tree is the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from rivet.destination.local import LocalDestination
+from rivet.plan.scans import Scan
+from rivet.plan.schema import Column
+from rivet.run import run
+from rivet.source.protocol import Relation
+from rivet.validate.tree import validate
+from tests.run.fake_source import FakeBatches, FakeSource
+from tests.run.running import by_day, settings
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("publish", ["proved", "eager"])
+def test_a_run_that_another_has_overtaken_ends_with_5_and_leaves_the_tree_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, publish: Literal["proved", "eager"]
+) -> None:
+    """No row is there twice, whether the tree was new or stood before, and nothing is left over."""
+    root = tmp_path / "tree"
+    config = settings(
+        tmp_path, {"type": "sqlite", "path": "none.db"}, by_day(root, partition_by="day", publish=publish)
+    )
+
+    def run_over(source: FakeSource) -> int:
+        monkeypatch.setattr("rivet.run.open_source", lambda _: source)
+        return run(config, listener=lambda _: None).exit_code
+
+    class Overtaken(FakeSource):
+        """Another run begins and ends while this one reads."""
+
+        def read(
+            self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
+        ) -> FakeBatches:
+            """Give the rows of a scan, once the other run is done."""
+            assert run_over(FakeSource([1, 1, 2, 3, None])) == 0
+            return super().read(relation, columns, column, scan)
+
+    for _ in range(before):
+        assert run_over(FakeSource([1, 2, None])) == 0
+    assert run_over(Overtaken([1, 2, 2, 4, None])) == 5
+    verdict = validate(LocalDestination(root), strict=True)
+    assert (verdict.findings, verdict.rows) == ((), 5)
+    assert not (root / "_rivet_staging").exists()
+    assert {p.name for p in root.iterdir() if p.is_dir()} == {
+        "day=1970-01-02",
+        "day=1970-01-03",
+        "day=1970-01-04",
+        "day=__HIVE_DEFAULT_PARTITION__",
+    }
