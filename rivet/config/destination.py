@@ -16,7 +16,7 @@ from rivet.config.settings import LocalDestinationSettings
 from rivet.errors import Problem
 
 _PATH: Keys = ("destination", "path")
-_EXAMPLE = "write it like ./out/events/{partition}/"
+_EXAMPLE = "write it like `path: './out/events/{partition}/'`"
 
 
 def destination_settings(

@@ -36,6 +36,7 @@ _RESOLVERS = (
     ("merge", re.compile(r"<<"), "<"),
 )
 _QUOTE_HINT = "quote a text that holds `: ` or ` #`, or that begins with one of * & ! % @ ` [ { | >"
+_FLOW_HINT = "inside { } and [ ], quote a text that holds one of these or a comma, such as {partition}"
 # The parts of a parser's message that quote nothing but a token's kind or a single character.
 _SHOWABLE = re.compile(r"""[^'"]*(?:'(?:<[a-z ]+>|\\?.)'[^'"]*)*""")
 
@@ -71,7 +72,7 @@ def parse(text: str) -> tuple[Mapping[str, object] | None, list[Problem]]:
             reading = _Reading()
             return reading.mapping(root, "$", top=True), reading.problems
     except yaml.YAMLError as error:
-        problem = Problem("$", _describe(error), _QUOTE_HINT)
+        problem = Problem("$", _describe(error), _hint(error))
     except RecursionError:
         problem = Problem("$", "the config is nested too deeply")
     return None, [problem]
@@ -190,6 +191,13 @@ def _children(node: Node) -> Iterator[Node]:
             yield value
     elif isinstance(node, SequenceNode):
         yield from node.value
+
+
+def _hint(error: yaml.YAMLError) -> str:
+    """Guess what made the text no YAML, from where the parser stopped."""
+    if "'\\t'" in str(getattr(error, "problem", "")):
+        return "indent with spaces, never with tabs"
+    return _FLOW_HINT if "flow" in str(getattr(error, "context", "")) else _QUOTE_HINT
 
 
 def _describe(error: yaml.YAMLError) -> str:

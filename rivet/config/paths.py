@@ -85,7 +85,7 @@ def path_fault(path: str, *, partitioned: bool) -> tuple[str, str] | None:
         (
             count > 1 or (count and PARTITION not in segments),
             "{partition} must stand once, as a whole segment",
-            "write it like ./out/events/{partition}/",
+            "write it like `path: './out/events/{partition}/'`",
         ),
         (path.startswith("~"), "~ is not expanded", "write ${env:HOME}"),
         (

@@ -79,6 +79,23 @@ def test_broken_yaml_is_one_plain_problem(refuse: Refuse, text: str, path: str, 
     assert "hunter2" not in f"{problem}{problem.hint}"
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("d: {type: local, path: ./out/{partition}/}", "inside { } and [ ], quote a text"),
+        ("d: {path: {partition}/out}", "inside { } and [ ], quote a text"),
+        ("d:\n  path: {partition}/out", "quote a text that holds"),
+        ("d:\n\tpath: out", "indent with spaces, never with tabs"),
+    ],
+)
+def test_the_hint_says_what_to_quote_and_where(refuse: Refuse, text: str, hint: str) -> None:
+    """A brace needs quotes anywhere in a text of a flow mapping, elsewhere at its begin; tabs indent nothing."""
+    (problem,) = (problem for problem in refuse(text) if "not YAML" in problem.message)
+
+    assert problem.hint is not None
+    assert problem.hint.startswith(hint)
+
+
 @pytest.mark.parametrize("bomb", ["[{}]", "{{<<: [{}]}}"])
 def test_alias_bombs_are_refused(refuse: Refuse, bomb: str) -> None:
     """Aliases of aliases cost nothing before they are refused."""
