@@ -89,7 +89,7 @@ def test_broken_yaml_is_one_plain_problem(refuse: Refuse, text: str, path: str, 
     ],
 )
 def test_the_hint_says_what_to_quote_and_where(refuse: Refuse, text: str, hint: str) -> None:
-    """A brace needs quotes anywhere in a text of a flow mapping, elsewhere at its begin; tabs indent nothing."""
+    """A brace needs quotes anywhere in a flow mapping, elsewhere at a begin only; tabs indent nothing."""
     (problem,) = (problem for problem in refuse(text) if "not YAML" in problem.message)
 
     assert problem.hint is not None
