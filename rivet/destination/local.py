@@ -8,6 +8,7 @@ import itertools
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -146,7 +147,7 @@ class LocalDestination:
         path = self._path(name)
         with translated("read", path):
             try:
-                return _Reader(path)
+                return _Reader(path, opener=_open_regular)
             except _NO_SUCH_FILE as exc:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from exc
 
@@ -242,6 +243,15 @@ class _Reader(io.FileIO):
     def readall(self) -> bytes:
         with translated("read", str(self.name)):
             return super().readall()
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a regular file; what is none is no object: a pipe would be waited for, a device read for ever."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return descriptor
 
 
 def _entries(directory: str) -> list[os.DirEntry[str]]:

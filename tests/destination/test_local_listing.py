@@ -6,10 +6,12 @@ import os
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from rivet.destination.local import LocalDestination
 from rivet.destination.names import STAGING_DIRECTORY
 from rivet.destination.protocol import Listed
+from rivet.errors import ObjectNotFound
 from tests.destination.stores import RUN, names
 
 
@@ -84,3 +86,19 @@ def test_root_that_is_a_link(tmp_path: Path) -> None:
 
     assert names(destination) == ["day=1/p"]
     assert (tmp_path / "real" / "day=1" / "p").read_bytes() == b"rows"
+
+
+def test_what_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
+    """A pipe and a device are no objects, though a manifest's name stands on them: nothing waits for them."""
+    os.mkfifo(tmp_path / "manifest.json")
+    (tmp_path / "_SUCCESS").symlink_to(os.devnull)
+    destination = LocalDestination(tmp_path)
+    held = os.open(tmp_path / "manifest.json", os.O_RDWR)  # no one who opens it needs to wait
+    try:
+        for name in ("manifest.json", "_SUCCESS"):
+            with pytest.raises(ObjectNotFound):
+                destination.open(name)
+    finally:
+        os.close(held)
+    with pytest.raises(ObjectNotFound):
+        destination.read("_SUCCESS")
