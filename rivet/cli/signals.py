@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from rivet.errors import Interrupted
 
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
 SHOW_CURSOR = b"\x1b[?25h"  # a progress bar hides it
+_AGAIN_SECONDS = 0.05
 
 
 class Stop:
@@ -22,6 +28,8 @@ class Stop:
 
     def __init__(self) -> None:
         self._settled = False
+        self._allowed = 3
+        self._number = signal.SIGTERM
 
     def install(self) -> None:
         """Take over the signals; one that the parent had ignored, as `nohup` and `&` do, stays ignored."""
@@ -29,7 +37,8 @@ class Stop:
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         # The main thread may be deep in a driver's C code, where Python's own handlers wait for its return.
-        threading.Thread(target=_end_at_third, args=(reading,), daemon=True).start()
+        threading.Thread(target=self._end_at_third, args=(reading,), daemon=True).start()
+        sys.unraisablehook = self._unraisable
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._interrupt)
@@ -38,16 +47,31 @@ class Stop:
         """Interrupt nothing from here on: how the command ended is known and is being told."""
         self._settled = True
 
-    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+    def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         if not self._settled:
             self._settled = True
+            self._number = signal.Signals(number)
             raise KeyboardInterrupt
 
+    def _unraisable(self, lost: UnraisableHookArgs) -> None:
+        """Ask once more where the interrupt came inside a callback or a finaliser, which no error leaves."""
+        if lost.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(lost)
+            return
+        self._allowed += 1
+        self._settled = False
+        # Not from here: this hook, too, is a place that no error leaves.
+        main = threading.main_thread().ident
+        again = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, self._number))
+        again.daemon = True
+        again.start()
 
-def _end_at_third(signals: int) -> None:
-    """Read one byte for each signal that has a handler, and end the process at the third."""
-    for _ in range(3):
-        os.read(signals, 1)
-    if os.isatty(2):
-        os.write(2, SHOW_CURSOR)
-    os._exit(Interrupted.exit_code)
+    def _end_at_third(self, signals: int) -> None:
+        """Read one byte for each signal that has a handler, and end the process at the third."""
+        seen = 0
+        while seen < self._allowed:
+            os.read(signals, 1)
+            seen += 1
+        if os.isatty(2):
+            os.write(2, SHOW_CURSOR)
+        os._exit(Interrupted.exit_code)

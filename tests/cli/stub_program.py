@@ -48,6 +48,26 @@ def wait(listener: Listener, run_id: str) -> RunOutcome:
         sys.stdin.readline()
 
 
+class Dying:
+    """Waits in its finaliser, which no exception leaves, for a signal."""
+
+    def __del__(self) -> None:
+        told("running")
+        signal.pause()
+
+
+def lose(listener: Listener, run_id: str) -> RunOutcome:
+    """Meet the signal where its exception is lost; then wait to be stopped."""
+    del listener, run_id
+    Dying()
+    try:
+        while True:
+            signal.pause()
+    finally:
+        told("stopping")
+        sys.stdin.readline()
+
+
 def sink(listener: Listener, run_id: str) -> RunOutcome:
     """Stay in C code that no Python handler of a signal can reach."""
     del listener, run_id
@@ -90,7 +110,7 @@ def grumble(listener: Listener, run_id: str) -> RunOutcome:
 def run(settings: Settings, *, listener: Listener, run_id: str, **_: object) -> RunOutcome:
     """Run the scenario that the command line names."""
     del settings
-    scenarios = (succeed, wait, sink, crash, hide, grumble)
+    scenarios = (succeed, wait, lose, sink, crash, hide, grumble)
     return next(s for s in scenarios if s.__name__ == SCENARIO)(listener, run_id)
 
 

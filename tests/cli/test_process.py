@@ -68,6 +68,20 @@ def test_a_second_signal_does_not_disturb_the_stop() -> None:
     assert b"Traceback" not in err
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_inside_a_finaliser_is_not_lost(number: signal.Signals) -> None:
+    """Where Python drops the exception of a signal the run is stopped all the same, without a traceback."""
+    with running("lose", "--json") as (process, told):
+        process.send_signal(number)
+        assert told.readline() == b"stopping\n"
+        process.send_signal(number)  # the second, which does nothing
+
+        out, err = process.communicate(b"\n", timeout=60)
+
+    assert process.returncode == json.loads(out)["exit_code"] == 130
+    assert b"Traceback" not in err
+
+
 @pytest.mark.parametrize("scenario", ["wait", "sink"])
 def test_a_third_signal_ends_a_stop_that_hangs(scenario: str) -> None:
     """Who asks three times is obeyed at once, also deep in a driver, with 130 and without a traceback."""
