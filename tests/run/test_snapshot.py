@@ -205,16 +205,22 @@ def test_a_table_without_snapshots_is_read_by_one_statement(
     assert {m["source"]["consistency"] for m in manifests(root).values()} == {"statement"}
 
 
-@pytest.mark.parametrize("more", [{}, {"query": "SELECT e.* FROM events e JOIN calm c ON c.id = e.id"}])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"table": "seen"}, {"query": "SELECT s.* FROM seen s JOIN calm c ON c.id = s.id"}],
+    ids=["table", "view", "join"],
+)
 def test_a_snapshot_that_is_insisted_on_is_refused_where_it_cannot_be_had(
     tmp_path: Path, mariadb_database: Database, more: dict[str, object]
 ) -> None:
     """Under `consistency: snapshot` one table without transactions stops the export; nothing is created."""
     root = tmp_path / "tree"
     _create(mariadb_database, "mariadb", options="ENGINE = Aria")
-    mariadb_database.execute("CREATE TABLE calm (id int PRIMARY KEY) ENGINE = InnoDB")
+    mariadb_database.execute(
+        "CREATE TABLE calm (id int PRIMARY KEY) ENGINE = InnoDB; CREATE VIEW seen AS SELECT * FROM events"
+    )
     export = by_day(root, **more)
-    if more:
+    if "query" in more:
         del export["table"]
 
     outcome = run_one(tmp_path, {**mariadb_database.source, "consistency": "snapshot"}, export)
