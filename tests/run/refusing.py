@@ -34,19 +34,19 @@ def refused(
 ) -> tuple[str, str]:
     """Run an export that must be refused, and give the message and its mend.
 
-    The command exits 2 without a traceback, `plan` says the same words, and nothing in the directory has
-    changed, the time of no directory either.
+    The command exits 2 without a traceback, and nothing in the directory has changed, no time of a
+    directory either. `plan` says the same words: on SQLite, since no engine has a part in that.
     """
     config = write_config(directory, source, export)
     before = picture(directory)
     found = []
-    for command in ("run", "plan"):
+    for command in ("run", "plan") if source["type"] == "sqlite" else ("run",):
         told = run_command(capsys, command, "--config", config, "--json")
         assert told.exit_code == 2
         (outcome,) = told.exports
         assert outcome["exit_code"] == 2
         assert told.errors == [f"Error: {export['name']}: {outcome['error']}", f"Hint: {outcome['hint']}"]
-        found.append((outcome["error"], outcome["hint"]))
+        found.append((str(outcome["error"]), str(outcome["hint"])))
     assert picture(directory) == before
-    assert found[0] == found[1]
+    assert found[0] == found[-1]
     return found[0]

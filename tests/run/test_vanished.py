@@ -113,12 +113,12 @@ def test_an_emptied_table_empties_the_tree_on_request(
     assert_equal(root, database)
 
 
-@pytest.mark.parametrize("scan", ["single", "per_partition"])
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "message", "scan"),
     [
-        ("DELETE FROM events WHERE id = 5", "2023-01-03 (1 row)"),
-        ("UPDATE events SET created_at = '2023-01-04 00:00:00' WHERE id > 9", f"{NULL} (2 rows)"),
+        ("DELETE FROM events WHERE id = 5", "2023-01-03 (1 row)", "single"),
+        ("DELETE FROM events WHERE id = 5", "2023-01-03 (1 row)", "per_partition"),
+        ("UPDATE events SET created_at = '2023-01-04 00:00:00' WHERE id > 9", f"{NULL} (2 rows)", "single"),
     ],
 )
 @pytest.mark.parametrize("engine", ENGINES)
