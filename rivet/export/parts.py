@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rivet.export.row_groups import RowGroup
 from rivet.export.staged import StagedFile, StagedPart
 from rivet.manifest.model import Part
 from rivet.plan.windows import Axis
@@ -46,7 +47,7 @@ class ParquetSettings:
 
     @property
     def row_group_bytes(self) -> int:
-        """Give the Arrow bytes after which a row group ends: small enough to hold a part to its size."""
+        """Give the most bytes of values in a row group: small enough to hold a part to its size."""
         return max(1, min(ROW_GROUP_BYTES, self.max_file_size_bytes // 2))
 
     def format(self, value: int | None) -> str | None:
@@ -76,11 +77,11 @@ class PartitionWriter:
         self._parts: list[StagedPart] = []
         self._open: _OpenPart | None = None
 
-    def write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Write batches as one row group."""
-        table = pa.Table.from_batches(batches, self._schema)
-        if self._open is not None and not self._open.has_room(table.nbytes):
+    def write(self, rows: RowGroup) -> None:
+        """Write a row group."""
+        if self._open is not None and not self._open.has_room(rows.size_bytes):
             self._end_part()
+        table = rows.table()
         if self._open is None:
             name, file = self._stage(len(self._parts))
             self._open = _OpenPart(name, file, self._schema, self._settings, table)
@@ -138,9 +139,9 @@ class _OpenPart:
             sorting_columns=[pq.SortingColumn(index) for index in sorted_by] or None,
         )
 
-    def has_room(self, table_bytes: int) -> bool:
-        """Tell whether a row group of so many Arrow bytes surely keeps the file within its size."""
-        return bool(self._sink.tell() + table_bytes <= self._max_file_size_bytes)
+    def has_room(self, size_bytes: int) -> bool:
+        """Tell whether a row group with so many bytes of values surely keeps the file within its size."""
+        return bool(self._sink.tell() + size_bytes <= self._max_file_size_bytes)
 
     def write(self, table: pa.Table) -> None:
         """Append one row group."""

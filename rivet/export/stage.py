@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Self
 
 import pyarrow as pa
 
 from rivet.export.parts import ROW_GROUP_ROWS, ParquetSettings, PartitionWriter
+from rivet.export.row_groups import RowGroup
 from rivet.export.staged import StagedFile, StagedPart, StagedPartition
 from rivet.manifest.codec import digest, encode_manifest, success_marker
 from rivet.manifest.model import Manifest
@@ -86,12 +88,10 @@ class Stager:
                 lambda number: self._begin_part(partition, number),
                 self._finisher.submit,
             )
-            self._open = _OpenPartition(partition, writer, self._clock())
-        gathered, limit = self._open, self._settings.row_group_bytes
-        for piece in _pieces(rows, limit):
-            gathered.add(piece)
-            if gathered.rows >= ROW_GROUP_ROWS or gathered.size_bytes >= limit:
-                self._encode_gathered(gathered)
+            self._open = _OpenPartition(partition, writer, self._clock(), self._row_group())
+        while (rows := self._open.gathered.fill(rows)).num_rows:
+            self._encode_gathered(self._open)
+            self._open.gathered = self._row_group()
 
     def end_partition(self) -> None:
         """End the partition under way, if there is one; a later row of it would be a second partition."""
@@ -122,19 +122,20 @@ class Stager:
             for file in partition.files():
                 del self._files[id(file)]
 
-    def _encode_gathered(self, gathered: _OpenPartition) -> None:
-        if not gathered.batches:
-            return
-        batches, size = gathered.take()
+    def _row_group(self) -> RowGroup:
+        return RowGroup(ROW_GROUP_ROWS, self._settings.row_group_bytes)
+
+    def _encode_gathered(self, partition: _OpenPartition) -> None:
+        rows, writer = partition.gathered, partition.writer
         self._encoding = [f for f in self._encoding if not _succeeded(f)]
         self._finisher.raise_failure()
-        self._budget.take(size)
+        self._budget.take(rows.size_bytes)
 
         def encode() -> None:
             try:
-                gathered.writer.write(batches)
+                writer.write(rows)
             finally:
-                self._budget.give(size)
+                self._budget.give(rows.size_bytes)
 
         self._encoding.append(self._encoder.submit(encode))
 
@@ -160,26 +161,14 @@ class Stager:
         return StagedPartition(partition, manifest, digest(encoded), parts, manifest_file, marker_file)
 
 
+@dataclass(slots=True)
 class _OpenPartition:
     """The partition under way, and the rows of it that wait for a whole row group."""
 
-    def __init__(self, partition: Partition, writer: PartitionWriter, begun_at: str) -> None:
-        self.partition = partition
-        self.writer = writer
-        self.begun_at = begun_at
-        self.batches: list[pa.RecordBatch] = []
-        self.rows = 0
-        self.size_bytes = 0
-
-    def add(self, rows: pa.RecordBatch) -> None:
-        self.batches.append(rows)
-        self.rows += rows.num_rows
-        self.size_bytes += rows.nbytes
-
-    def take(self) -> tuple[list[pa.RecordBatch], int]:
-        batches, size = self.batches, self.size_bytes
-        self.batches, self.rows, self.size_bytes = [], 0, 0
-        return batches, size
+    partition: Partition
+    writer: PartitionWriter
+    begun_at: str
+    gathered: RowGroup
 
 
 class _Budget:
@@ -233,14 +222,6 @@ class _Finisher:
             self._failure = self._failure or error
         finally:
             self._slots.release()
-
-
-def _pieces(rows: pa.RecordBatch, limit: int) -> Iterator[pa.RecordBatch]:
-    """Cut a batch that is larger than a row group may be; a single row is never cut."""
-    count = min(rows.num_rows, -(-rows.nbytes // limit)) or 1
-    step = -(-rows.num_rows // count)
-    for start in range(0, rows.num_rows, step):
-        yield rows.slice(start, step)
 
 
 def _succeeded(future: Future[object]) -> bool:

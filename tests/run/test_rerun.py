@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.run.command import picture
-from tests.run.conftest import ENGINES, AnyDatabase
+from tests.run.conftest import ENGINES, AnyDatabase, YearTable
 from tests.run.nights import SECOND_NIGHT, assert_equal, export_file, make_events, source_rows
 from tests.run.refusing import by_query
 from tests.run.running import by_day, run_one, run_well
@@ -60,6 +60,19 @@ def test_a_run_over_the_same_rows_changes_no_partition(
     assert outcome.rows == first.rows
     assert export_file(root)["run_id"] != began
     assert_equal(root, database)
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_large_partitions_whose_rows_are_the_same_are_left_alone(
+    tmp_path: Path, year_table: YearTable
+) -> None:
+    """How a server happens to cut its stream into packets tells on no byte of a part."""
+    export = by_day(tmp_path / "tree", partition_granularity="month", max_file_size="500KB")
+    first = run_well(tmp_path, year_table.source, export)
+
+    outcome = run_well(tmp_path, year_table.source, export)
+
+    assert (outcome.partitions_written, outcome.partitions_unchanged) == (0, first.partitions_written)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -1,0 +1,69 @@
+"""Decides where row groups end: by the rows alone, however a source happened to cut them into batches.
+
+The same rows must give the same bytes, or a partition whose rows have not changed would be published anew.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+_VALIDITY_BITS = 1
+_OFFSET_BITS = 32
+
+
+class RowGroup:
+    """The rows that wait for a whole row group.
+
+    Args:
+        max_rows: It holds at most so many rows,
+        max_bytes: and at most so many bytes of values, or else a single row.
+    """
+
+    def __init__(self, max_rows: int, max_bytes: int) -> None:
+        self.size_bytes = 0
+        self._max_rows = max_rows
+        self._max_bytes = max_bytes
+        self._rows = 0
+        self._batches: list[pa.RecordBatch] = []
+
+    def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Take the rows for which there is room, and give those that are left over: then it is full."""
+        size = _sizes(rows)
+        most = min(rows.num_rows, self._max_rows - self._rows)
+        room = self._max_bytes - self.size_bytes
+        count = most if size(most) <= room else bisect_right(range(1, most), room, key=size)
+        if not self._rows:
+            count = max(1, count)
+        if count:
+            self._batches.append(rows.slice(0, count))
+            self._rows += count
+            self.size_bytes += size(count)
+        return rows.slice(count)
+
+    def table(self) -> pa.Table:
+        """Give the rows away, each column in one piece: a Parquet writer's pages depend on the pieces."""
+        batches, self._batches = self._batches, []
+        table = pa.Table.from_batches(batches)
+        return table if len(batches) == 1 else table.combine_chunks()
+
+
+def _sizes(rows: pa.RecordBatch) -> Callable[[int], int]:
+    """Give a function from a number of first rows to the bytes of their values.
+
+    Sizes of pieces add up to that of the whole, which those of Arrow's buffers do not: whether a column has a
+    bitmap depends on the piece.
+    """
+    bits = 0
+    offsets: list[Sequence[int]] = []
+    for column in rows.columns:
+        bits += _VALIDITY_BITS
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            bits += _OFFSET_BITS
+            offsets.append(memoryview(column.buffers()[1]).cast("i")[column.offset :])
+        else:
+            bits += column.type.bit_width
+    row_bytes = -(-bits // 8)
+    return lambda count: count * row_bytes + sum(o[count] - o[0] for o in offsets)
