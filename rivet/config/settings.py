@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -82,13 +83,33 @@ DestinationSettings = LocalDestinationSettings
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnSettings:
+    """The type that a column shall have, in the config's words.
+
+    Attributes:
+        type: One of the names that `columns` takes, such as `decimal`, `json`, `timestamp`.
+        precision: Of a decimal, all its digits; else 0.
+        scale: Of a decimal, those behind the point; else 0.
+        unit: What epoch numbers count, or None.
+    """
+
+    type: str
+    precision: int = 0
+    scale: int = 0
+    unit: Literal["s", "ms", "us", "ns"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExportSettings:
     """One export.
 
     Attributes:
         where: Its place in the config, such as `$.exports[0]`, for messages.
         query: The text of `query` or of the file that `query_file` names.
+        columns: Types that the user wants, by column name.
+        partition_timezone: IANA name of the zone that windows of instants follow.
         partition_key: Name in the path; None: the column's own name.
+        partition_column: Whether the partition column stands in the files too.
         max_file_size_bytes: A partition rolls over to the next part here.
         max_sort_size_bytes: A server-side sort estimated above it is refused.
         max_scan_rows: Rows that one of several scans may read.
@@ -100,10 +121,13 @@ class ExportSettings:
     table: str | None = None
     query: str | None = None
     exclude: tuple[str, ...] = ()
+    columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
     mode: Literal["full"] = "full"
     partition_by: str | None = None
     partition_granularity: Literal["day", "month", "year"] = "day"
+    partition_timezone: str = "UTC"
     partition_key: str | None = None
+    partition_column: Literal["keep", "drop"] = "keep"
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] = "zstd"
     compression_level: int | None = None
     max_file_size_bytes: int = 256 * 1024**2
@@ -112,7 +136,7 @@ class ExportSettings:
     scan: Literal["auto", "single", "per_partition"] = "auto"
     max_scan_rows: int = 50_000_000
     skip_empty: bool = True
-    unrepresentable: Literal["error"] = "error"
+    unrepresentable: Literal["error", "null"] = "error"
     vanished: Literal["remove", "keep", "error"] | None = None
     publish: Literal["proved", "eager"] = "proved"
 

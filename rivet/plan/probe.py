@@ -17,6 +17,8 @@ class Probe:
         null_rows: Rows whose partition column is NULL; 0 without one.
         unrepresentable_rows: Rows whose partition column holds a value that fits no calendar. They are
             not NULL rows, and minimum and maximum leave them out.
+        unrepresentable: Rows that hold a value which its type cannot represent, by column, the partition
+            column among them; only columns that hold one.
         minimum: Smallest value on the axis, or None where no row has one.
         maximum: Largest value on the axis, closed, or None where no row has one.
     """
@@ -26,6 +28,7 @@ class Probe:
     unrepresentable_rows: int = 0
     minimum: int | None = None
     maximum: int | None = None
+    unrepresentable: tuple[tuple[str, int], ...] = ()
 
     @property
     def span(self) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 
 class Kind(StrEnum):
@@ -34,6 +35,10 @@ class Kind(StrEnum):
     TIME = "time64[us]"
     TIMESTAMP = "timestamp[us]"
     INSTANT = "timestamp[us, UTC]"
+    DURATION = "duration[us]"
+    UUID = "uuid"
+    JSON = "json"
+    LIST = "list"
 
     @property
     def is_temporal(self) -> bool:
@@ -46,19 +51,24 @@ MAX_DECIMAL_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """The type of a column: a kind, with precision and scale for decimals only.
+    """The type of a column: a kind, with precision and scale for decimals, and with an element for lists.
 
     >>> str(ColumnType(Kind.DECIMAL, 12, 2)), str(ColumnType(Kind.INSTANT))
     ('decimal128(12,2)', 'timestamp[us, UTC]')
+    >>> str(ColumnType(Kind.LIST, element=ColumnType(Kind.INT32)))
+    'list<int32>'
     """
 
     kind: Kind
     precision: int = 0
     scale: int = 0
+    element: ColumnType | None = None
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"decimal128({self.precision},{self.scale})"
+        if self.kind is Kind.LIST:
+            return f"list<{self.element}>"
         return str(self.kind)
 
 
@@ -75,6 +85,17 @@ def decimal_type(precision: int, scale: int) -> ColumnType | None:
     return ColumnType(Kind.DECIMAL, precision, scale) if precision <= MAX_DECIMAL_DIGITS else None
 
 
+class Fidelity(StrEnum):
+    """How a column's values arrive: as themselves, as their exact text, or in a type too narrow for some.
+
+    LOSSY comes only from an override; a value that its type cannot hold fails the run.
+    """
+
+    EXACT = "exact"
+    TEXT = "text"
+    LOSSY = "lossy"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One output column of an export.
@@ -83,11 +104,27 @@ class Column:
         name: The column's exact spelling in the database's description.
         type: What it becomes.
         source_type: The database's own name of its type, such as `numeric(12,2)`.
+        fidelity: How its values arrive.
     """
 
     name: str
     type: ColumnType
     source_type: str
+    fidelity: Fidelity = Fidelity.EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """The type that a config asks for a column, in place of the one that its source type becomes.
+
+    Attributes:
+        type: What the column shall become; precision and scale are given for decimals.
+        unit: What a column of epoch numbers counts since 1970-01-01 UTC: `s`, `ms`, `us` or `ns`; None where
+            it holds none. Only with DATE, TIMESTAMP and INSTANT.
+    """
+
+    type: ColumnType
+    unit: Literal["s", "ms", "us", "ns"] | None = None
 
 
 def schema_json(columns: Sequence[Column]) -> list[dict[str, object]]:

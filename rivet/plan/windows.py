@@ -51,15 +51,17 @@ class Axis:
     Attributes:
         kind: DATE, TIMESTAMP (naive) or INSTANT.
         granularity: The width of a window.
+        zone: IANA name of the zone that windows of instants follow; naive columns are taken as they are.
     """
 
     kind: Kind
     granularity: Granularity
+    zone: str = "UTC"
 
     @property
     def timezone(self) -> str | None:
-        """Name the zone that windows follow; None for naive columns, which are taken as they are."""
-        return "UTC" if self.kind is Kind.INSTANT else None
+        """Name the zone that windows follow; None for naive columns."""
+        return self.zone if self.kind is Kind.INSTANT else None
 
     @property
     def value_format(self) -> str:

@@ -10,9 +10,9 @@ The contract, in words:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rivet.plan.scans import Scan, WindowCount
-    from rivet.plan.schema import Column
+    from rivet.plan.schema import Column, Override
     from rivet.plan.windows import Axis
 
 
@@ -37,11 +37,16 @@ class Consistency(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked to export: a table with columns left out, or a query, as he wrote them."""
+    """What the user asked to export: a table with columns left out, or a query, as he wrote them.
+
+    Attributes:
+        overrides: Types that he wants other than the engine's own, by column name as he wrote it.
+    """
 
     table: str | None = None
     query: str | None = None
     exclude: tuple[str, ...] = ()
+    overrides: Mapping[str, Override] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Relation:
         estimated_rows: The database's own guess, or None.
         consistency: The best that the engine can give for this relation.
         consistency_reason: Why it is not SNAPSHOT, for people; empty where it is.
+        nulled: Columns whose unrepresentable values are read as NULL; planning puts them in, by policy.
     """
 
     from_item: str
@@ -69,6 +75,7 @@ class Relation:
     estimated_rows: int | None = None
     consistency: Consistency = Consistency.SNAPSHOT
     consistency_reason: str = ""
+    nulled: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
@@ -80,7 +87,9 @@ class Batches(Protocol):
     """The rows of one scan as Arrow batches, in order, while the server is still sending.
 
     Iterating yields `pyarrow.RecordBatch`es with exactly `arrow_schema(columns)`, none of them empty, each
-    bounded to a few MiB unless a single row is larger. The iteration ends only when the server said that
+    bounded to a few MiB unless a single row is larger. After those columns comes, for each of them that is
+    in `Relation.nulled`, in their order, a bool column of the same name, true where NULL stands for a value
+    that could not be represented. The iteration ends only when the server said that
     the data has ended; a stream that breaks or ends early raises `SourceUnavailable`, a value that does
     not fit its column raises `ColumnError` with the column's name. Leaving the context stops the query.
     """
@@ -115,9 +124,10 @@ class Session(Protocol):
         """
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
-        """Find minimum, maximum, rows, NULL rows and rows that fit no calendar, in one statement.
+        """Find minimum, maximum, rows, NULL rows and rows with unrepresentable values, in one statement.
 
-        Without a column only the rows are counted. Values are integers on the column's own axis.
+        Without a column, rows and unrepresentable values alone are counted. Values are integers on the
+        column's own axis.
         """
 
     def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
@@ -131,7 +141,8 @@ class Session(Protocol):
     ) -> Batches:
         """Read a scan of the given columns, ordered by the partition column, ties by the primary key.
 
-        Nothing is ordered without a partition column. NULL rows stand together at either end.
+        Nothing is ordered without a partition column. NULL rows stand together at either end; those whose
+        unrepresentable partition value is read as NULL are among them, and in a scan of the NULL rows.
         """
 
 
