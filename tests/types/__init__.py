@@ -1,0 +1,1 @@
+"""The round-trip matrix: types of every engine with their edge values; the docs' mapping comes from it."""
