@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from rivet.errors import ColumnError, SourceUnavailable
-from rivet.plan.schema import Column, Kind
+from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.source.arrow import arrow_schema
 
 MAX_BLOCK_BYTES = 2**31 - 2  # the CSV reader counts bytes, and Arrow's strings their offsets, in 32 bits
@@ -28,20 +28,31 @@ _INFINITY = r"^[+-]?[iI][nN][fF]"
 
 
 class CsvDecoder:
-    """Decode blocks into batches of exactly `arrow_schema(columns)`.
+    """Decode blocks into batches of exactly `arrow_schema(columns)`, and of markers after them.
 
     Binary values are the bytes themselves, or, with hex_binary, two hexadecimal digits for each byte. Any
     ASCII sign may be the quote.
+
+    Args:
+        nulled: Names of bool columns that the rows hold after all others, none of them NULL.
     """
 
-    def __init__(self, columns: Sequence[Column], *, hex_binary: bool = False, quote: str = '"') -> None:
-        self.schema = arrow_schema(columns)
-        self._columns = tuple(columns)
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        *,
+        nulled: Sequence[str] = (),
+        hex_binary: bool = False,
+        quote: str = '"',
+    ) -> None:
+        markers = [Column(name, ColumnType(Kind.BOOL), "a marker of NULL") for name in nulled]
+        self.schema = pa.schema([*arrow_schema(columns), *(pa.field(m.name, pa.bool_()) for m in markers)])
+        self._columns = (*columns, *markers)
         self._hex = self._of_kind(Kind.BINARY) if hex_binary else []
         self._floats = self._of_kind(Kind.FLOAT32, Kind.FLOAT64)
         self._decimals = self._of_kind(Kind.DECIMAL)
         # By position: names may repeat after a reader's folding, and the schema is put on at the end.
-        self._names = [str(i) for i in range(len(columns))]
+        self._names = [str(i) for i in range(len(self._columns))]
         self._options = _convert_options(dict(zip(self._names, self.schema.types, strict=True)))
         self._parse_options = pacsv.ParseOptions(
             quote_char=quote,

@@ -190,3 +190,13 @@ def test_odd_names_reach_the_schema() -> None:
         ('a"b,c', ["y"]),
         ("", ["z"]),
     ]
+
+
+def test_markers_of_null_follow_the_columns() -> None:
+    """Bool columns that tell which NULLs stand for another value come last, named as their columns."""
+    decoder = CsvDecoder(columns(Kind.DATE, Kind.INT32), nulled=("c0",))
+    batch = decoder.decode(b",1,t\n2023-01-01,2,f\n,3,0\n")
+
+    assert batch.schema.names == ["c0", "c1", "c0"]
+    assert batch.schema.types[2] == pa.bool_()
+    assert batch.column(2).to_pylist() == [True, False, False]
