@@ -1,13 +1,14 @@
-"""What every engine checks of described columns: names that repeat, and columns to leave out. Pure."""
+"""What every engine asks of described columns: repeated names, columns to leave out, overrides. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from rivet.errors import SourceError
+from rivet.errors import ColumnError, SourceError
 from rivet.plan.resolve import which_column
+from rivet.plan.schema import Override
 
 Described = TypeVar("Described")
 
@@ -29,20 +30,45 @@ def kept_columns(
             f"several columns are named {', '.join(repr(n) for n in repeated)}",
             hint=f"give each its own alias in the query, such as … AS {repeated[0].strip('?') or 'other'}_2",
         )
-    left_out = {_resolve(names, name) for name in exclude}
+    left_out = {_resolve(names, name, "exclude") for name in exclude}
     kept = [(name, description) for name, description in described if name not in left_out]
     if not kept:
         raise SourceError("no column is left to export" if names else "the source has no columns")
     return kept
 
 
-def _resolve(names: Sequence[str], wanted: str) -> str:
+def resolved_overrides(names: Sequence[str], overrides: Mapping[str, Override]) -> dict[str, Override]:
+    """Give the overrides by the exact names of the columns that they are for.
+
+    A name is matched exactly, else with the only column that differs in case.
+
+    Raises:
+        SourceError: There is no such column, or two overrides are for the same one.
+    """
+    resolved: dict[str, Override] = {}
+    for written, override in overrides.items():
+        name = _resolve(names, written, "columns")
+        if name in resolved:
+            raise SourceError(f"columns: two types are asked for column {name!r}", hint="keep one of them")
+        resolved[name] = override
+    return resolved
+
+
+def refused_override(name: str, source_type: str, override: Override, possible: Sequence[str]) -> ColumnError:
+    """Make the error for a type that a column cannot have; possible are those it can, as configs write."""
+    return ColumnError(
+        f"columns: column {name!r} ({source_type}) cannot become {override.type}",
+        hint=f"it can become {', '.join(possible)}; for another type, cast it in a query",
+    )
+
+
+def _resolve(names: Sequence[str], wanted: str, where: str) -> str:
     found = [n for n in names if n == wanted] or [n for n in names if n.casefold() == wanted.casefold()]
     if len(found) == 1:
         return found[0]
     if found:
         raise SourceError(
-            f"exclude: {wanted!r} may be any of {', '.join(repr(n) for n in found)}",
+            f"{where}: {wanted!r} may be any of {', '.join(repr(n) for n in found)}",
             hint="write the name in its exact case",
         )
-    raise SourceError(f"exclude: no column {wanted!r} in the source", hint=which_column(wanted, names))
+    raise SourceError(f"{where}: no column {wanted!r} in the source", hint=which_column(wanted, names))
