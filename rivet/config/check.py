@@ -21,12 +21,17 @@ from rivet.errors import Problem
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_NESTED: dict[str, type[BaseModel]] = {"tls": keys_of.Tls, "destination": keys_of.Destination}
+_NESTED: dict[str, type[BaseModel]] = {
+    "tls": keys_of.Tls,
+    "destination": keys_of.Destination,
+    "columns": keys_of.Column,
+}
 _HOMES: dict[str, type[BaseModel]] = {
     "under `source`": keys_of.Source,
     "under `tls` of the source": keys_of.Tls,
     "in an export": keys_of.Export,
     "under `destination` of an export": keys_of.Destination,
+    "in a column of `columns`": keys_of.Column,
     "at the top": keys_of.Config,
 }
 _MAX_KEY = 64
@@ -44,6 +49,7 @@ _EXPECTED = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "column_type": "a type, such as json, or a mapping of type and unit",
     "greater_than": "more than {gt:g}",
     "greater_than_equal": "at least {ge:g}",
     "less_than": "less than {lt}",
@@ -59,8 +65,7 @@ def checked(model: type[Model], place: Place, environ: Mapping[str, str]) -> tup
     values, problems = replaced(place, environ)
     values = _stated(values)
     if "unrepresentable" in place.written and not place.states("unrepresentable"):
-        # The policy `null` of later versions must not pass for a key that is not stated.
-        values["unrepresentable"] = "null"
+        values["unrepresentable"] = "null"  # here null is a policy, not a key that is not stated
     try:
         return model.model_validate(values), problems
     except ValidationError as error:
@@ -68,6 +73,8 @@ def checked(model: type[Model], place: Place, environ: Mapping[str, str]) -> tup
     other_store = value_refusal("type", place.found("destination", "type"), "") is not None
     for detail in details:
         keys = detail["loc"]
+        if keys[0] == "columns":
+            keys = keys[:2] + keys[3:]  # the third says which of its forms a type has
         without(values, keys)
         # A destination of another type has other keys: one problem says enough.
         if not (other_store and keys[0] == "destination" and keys != ("destination", "type")):
@@ -88,16 +95,18 @@ def _problem(model: type[BaseModel], place: Place, keys: Keys, detail: ErrorDeta
     *parents, key = (k for k in keys if isinstance(k, str))
     context: dict[str, Any] = detail.get("ctx", {})
     if detail["type"] == "extra_forbidden":
-        return place.problem(keys, *_unknown_key(key, _NESTED[parents[-1]] if parents else model))
+        return place.problem(keys, *_unknown_key(key, _NESTED[parents[0]] if parents else model))
     if detail["type"] == "value_error":
-        return place.problem(keys, str(context["error"]))
+        return place.problem(keys, *context["error"].args)
     choices = re.findall("'([^']+)'", context["expected"]) if detail["type"] == "literal_error" else []
     if choices:
         expected = f"one of {', '.join(choices)}" if len(choices) > 2 else " or ".join(choices)
     else:
         expected = _EXPECTED.get(detail["type"], detail["msg"].lower()).format(**context)
     written = place.found(*keys)
-    message, hint = value_refusal(key, written, expected) or (
+    # The names of columns are the user's own.
+    refusal = None if keys[0] == "columns" else value_refusal(key, written, expected)
+    message, hint = refusal or (
         f"found {{found}}, expected {expected}",
         _value_hint(written, expected, choices),
     )

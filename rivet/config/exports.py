@@ -6,16 +6,18 @@ Reads `query_file`; looks at nothing else outside.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rivet.config import paths
 from rivet.config.check import checked
+from rivet.config.columns import WITH_UNIT, parse_type
 from rivet.config.destination import destination_settings, overlap_problems
 from rivet.config.files import read_text
-from rivet.config.model import Export
+from rivet.config.model import Column, Export
 from rivet.config.place import Keys, Place
-from rivet.config.settings import ExportSettings, LocalDestinationSettings
+from rivet.config.settings import ColumnSettings, ExportSettings, LocalDestinationSettings
+from rivet.config.zones import zone_fault
 from rivet.errors import Problem
 
 _QUERIES = ("table", "query", "query_file")
@@ -30,7 +32,9 @@ _SAME_NAMES = {
     "mode",
     "partition_by",
     "partition_granularity",
+    "partition_timezone",
     "partition_key",
+    "partition_column",
     "compression",
     "compression_level",
     "max_partitions",
@@ -46,23 +50,23 @@ _SAME_NAMES = {
 def merged(path: str, own: Mapping[str, object], defaults: Mapping[str, object]) -> Place:
     """Put defaults under the keys that an export does not state; null undoes a default.
 
-    `destination` is merged key by key unless the export states another type. An export that states table,
-    query or query_file takes none of them from defaults, and one that states a codec takes no level.
+    `columns` and `destination` are merged key by key, the latter unless the export states another type. An
+    export that states table, query or query_file takes none of them from defaults, and one that states a
+    codec takes no level.
     """
     superseded = {other for key in own if own[key] is not None for other in _SUPERSEDED.get(key, ())}
     given = {key: value for key, value in defaults.items() if key not in own and key not in superseded}
     inherited: set[Keys] = {(key,) for key in given}
     written = {**own, **given}
-    ours, theirs = own.get("destination"), defaults.get("destination")
-    if isinstance(ours, Mapping) and isinstance(theirs, Mapping) and _one_type(ours, theirs):
-        more = {key: value for key, value in theirs.items() if key not in ours}
-        inherited |= {("destination", key) for key in more}
-        written["destination"] = {**ours, **more}
+    for name in ("columns", "destination"):
+        ours, theirs = own.get(name), defaults.get(name)
+        if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+            if name == "destination" and ours.get("type") not in (None, theirs.get("type")):
+                continue
+            more = {key: value for key, value in theirs.items() if key not in ours}
+            inherited |= {(name, key) for key in more}
+            written[name] = {**ours, **more}
     return Place(path, written, frozenset(inherited))
-
-
-def _one_type(ours: Mapping[str, object], theirs: Mapping[str, object]) -> bool:
-    return ours.get("type") in (None, theirs.get("type"))
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
     problems += _name_problems(export, place)
     problems += _query_problems(export, place)
     problems += _partition_problems(export, place)
+    columns, more = _columns(export, place)
+    problems += more
     problems += _compression_problems(export, place)
     query, more = _query(export, place, directory)
     problems += more
@@ -99,6 +105,7 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
             where=place.path,
             query=query,
             exclude=tuple(export.exclude or ()),
+            columns=columns,
             destination=destination,
             **stated,
             **{key: size for key, size in sizes.items() if size is not None},
@@ -159,6 +166,32 @@ def _query(export: Export, place: Place, directory: Path) -> tuple[str | None, l
     return query, []
 
 
+def _columns(export: Export, place: Place) -> tuple[dict[str, ColumnSettings], list[Problem]]:
+    """Read the types of columns, and refuse those of columns that are left out or cannot partition."""
+    columns: dict[str, ColumnSettings] = {}
+    problems = []
+    for name, given in (export.columns or {}).items():
+        keys = ("columns", name)
+        column = given if isinstance(given, Column) else Column(type=given, unit=None)
+        settings = None if column.type is None else parse_type(column.type)
+        if settings is None:
+            if not place.states(*keys, "type"):
+                problems.append(place.problem((*keys, "type"), "is missing", "write `type: …` beside unit"))
+            continue
+        if column.unit is not None and settings.type not in WITH_UNIT:
+            message = f"stands beside type {settings.type}, which counts nothing"
+            hint = f"remove it, or write one of {', '.join(WITH_UNIT)} as type"
+            problems.append(place.problem((*keys, "unit"), message, hint))
+        if name in (export.exclude or ()):
+            problems.append(place.clash(keys, "is left out by exclude", "take it out of one of them"))
+        if name == export.partition_by and settings.type not in WITH_UNIT:
+            message = f"makes the column of partition_by a {settings.type}"
+            hint = f"write one of {', '.join(WITH_UNIT)}, or partition by another column"
+            problems.append(place.clash(keys, message, hint))
+        columns[name] = replace(settings, unit=column.unit)
+    return columns, problems
+
+
 def _partition_problems(export: Export, place: Place) -> list[Problem]:
     if not place.states("partition_by"):
         return [
@@ -166,16 +199,18 @@ def _partition_problems(export: Export, place: Place) -> list[Problem]:
             for key in _PARTITION_KEYS
             if place.states(key) and (key,) not in place.inherited
         ]
+    zone = export.partition_timezone
+    fault = zone_fault(zone) if zone is not None else None
+    problems = [place.problem(("partition_timezone",), *fault)] if fault is not None else []
     # Without a key the column's own name stands in the path; its case is resolved against the catalogue.
     key = "partition_key" if place.states("partition_key") else "partition_by"
     name = export.partition_key if key == "partition_key" else export.partition_by
-    fault = paths.key_fault(name) if name is not None else None
-    if fault is None:
-        return []
-    hint = (
-        "write another name" if key == "partition_key" else "write `partition_key: …`, the name in the path"
-    )
-    return [place.problem((key,), f"{{found}} cannot stand in the path: {fault}", hint)]
+    reason = paths.key_fault(name) if name is not None else None
+    if reason is not None:
+        other = key == "partition_key"
+        hint = "write another name" if other else "write `partition_key: …`, the name in the path"
+        problems.append(place.problem((key,), f"{{found}} cannot stand in the path: {reason}", hint))
+    return problems
 
 
 def _compression_problems(export: Export, place: Place) -> list[Problem]:

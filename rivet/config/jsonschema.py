@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any
 
-from rivet.config.model import Config
+from rivet.config.model import VARIABLE_PATTERN, Config
 from rivet.config.settings import ExportSettings, LocalDestinationSettings, Settings, SourceSettings
 
 _SETTINGS: dict[str, type] = {
@@ -17,7 +17,7 @@ _SETTINGS: dict[str, type] = {
     "Export": ExportSettings,
     "Destination": LocalDestinationSettings,
 }
-_VARIABLE = {"type": "string", "pattern": r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}"}
+_VARIABLE = {"type": "string", "pattern": VARIABLE_PATTERN}
 
 
 def json_schema() -> dict[str, object]:

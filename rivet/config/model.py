@@ -1,16 +1,30 @@
 """The keys of a config, their types and their descriptions: what is checked, and what `rivet schema` prints.
 
-Pure. Each key may be null, which means that it is not stated; defaults stand in `rivet.config.settings`, and
-what one key demands of another in `rivet.config.source` and `rivet.config.exports`.
+Pure. Each key may be null, which means that it is not stated, but for `unrepresentable`, of which it is a
+value. Defaults stand in `rivet.config.settings`, and what one key demands of another in `rivet.config.source`
+and `rivet.config.exports`. A validator's ValueError holds a message, in which `{found}` is filled in, and a
+mend.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+)
 
+from rivet.config.columns import TYPE_PATTERN, WITH_UNIT, parse_type, type_hint
 from rivet.config.units import parse_size
+
+VARIABLE_PATTERN = r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}"
 
 
 def _text(value: str) -> str:
@@ -37,7 +51,38 @@ def _size(value: object) -> object:
     return size
 
 
+def _type(value: str) -> str:
+    if parse_type(value) is None:
+        raise ValueError("{found} is no type", type_hint(value))
+    return value
+
+
+def _by_column(value: object) -> object:
+    if not isinstance(value, dict):
+        message = "found {found}, expected types by column"  # pydantic reports only ValueError
+        raise ValueError(message, "write {name: type}; columns are left out by exclude")  # noqa: TRY004
+    return value
+
+
+def _form(value: object) -> str | None:
+    if isinstance(value, str):
+        return "word"
+    return "mapping" if isinstance(value, dict | Column) else None
+
+
 Text = Annotated[str, AfterValidator(_text)]
+TypeWord = Annotated[
+    str,
+    AfterValidator(_type),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": TYPE_PATTERN},
+                {"type": "string", "pattern": VARIABLE_PATTERN},
+            ]
+        }
+    ),
+]
 Count = Annotated[int, Field(ge=1, lt=2**63), BeforeValidator(_number)]
 Size = Annotated[
     int,
@@ -124,6 +169,21 @@ class Destination(_Keys):
     )
 
 
+class Column(_Keys):
+    """The type that a column shall have; a text alone is the type."""
+
+    type: TypeWord | None = Field(None, description="such as json, string or decimal(20,6)")
+    unit: Literal["s", "ms", "us", "ns"] | None = Field(
+        None, description=f"what numbers count since 1970-01-01 UTC, with {', '.join(WITH_UNIT)}"
+    )
+
+
+_Column = Annotated[
+    Annotated[TypeWord, Tag("word")] | Annotated[Column, Tag("mapping")],
+    Discriminator(_form, custom_error_type="column_type", custom_error_message="expected a type"),
+]
+
+
 class Export(_Keys):
     """One table or query, and where its partitions go."""
 
@@ -132,6 +192,9 @@ class Export(_Keys):
     query: Text | None = Field(None, description="one SELECT, sent as it is")
     query_file: Text | None = Field(None, description="file that holds the query")
     exclude: list[Text] | None = Field(None, description="columns left out, with table")
+    columns: Annotated[dict[str, _Column], BeforeValidator(_by_column)] | None = Field(
+        None, description="types by column, in place of those that check shows; merged column by column"
+    )
     mode: Literal["full"] | None = Field(None, description="read everything")
     partition_by: Text | None = Field(
         None, description="date or timestamp column; without it the export is one partition"
@@ -139,12 +202,12 @@ class Export(_Keys):
     partition_granularity: Literal["day", "month", "year"] | None = Field(
         None, description="width of a partition"
     )
-    partition_timezone: Literal["UTC"] | None = Field(
-        None, description="zone of the partitions of a column that holds instants"
+    partition_timezone: Text | None = Field(
+        None, description="IANA name of the zone whose days are partitions, for a column that holds instants"
     )
     partition_key: Text | None = Field(None, description="name in the path; without it the column's own")
-    partition_column: Literal["keep"] | None = Field(
-        None, description="the partition column stays in the files"
+    partition_column: Literal["keep", "drop"] | None = Field(
+        None, description="drop leaves the column out of the files: only a date by day, which the path tells"
     )
     format: Literal["parquet"] | None = Field(None, description="format of the files")
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] | None = Field(
@@ -169,8 +232,10 @@ class Export(_Keys):
     skip_empty: bool | None = Field(
         None, description="false: an empty partition gets a manifest and _SUCCESS"
     )
-    unrepresentable: Literal["error"] | None = Field(
-        None, description="what to do with dates that no calendar holds"
+    unrepresentable: Literal["error", "null"] | None = Field(
+        None,
+        description="infinity, zero dates, BC, years above 9999, NaN in a decimal: stop, or write NULL and"
+        " count it in the manifest",
     )
     vanished: Literal["remove", "keep", "error"] | None = Field(
         None,
@@ -189,7 +254,8 @@ class Config(_Keys):
     source: Source | None = Field(None, description="the database")
     defaults: Export | None = Field(
         None,
-        description="any key of an export, for those that do not state it; destination is merged key by key",
+        description="any key of an export, for those that do not state it; destination and columns are merged"
+        " key by key",
     )
     on_error: Literal["continue", "stop"] | None = Field(
         None, description="whether the other exports run after one has failed"

@@ -15,7 +15,6 @@ _STORE = "write `destination: {type: local, path: …}`, and copy the tree to th
 _AGAIN = "remove it: the same command finishes or undoes what a failed run began"
 
 LATER_KEYS = {
-    "columns": "cast the column in a `query`",
     "chunk_column": _WHOLE,
     "chunk_size": _WHOLE,
     "chunk_count": _WHOLE,
@@ -54,8 +53,6 @@ LATER_VALUES: dict[str, tuple[str, ...]] = {
     "type": ("s3", "gcs"),
     "mode": ("chunked", "incremental"),
     "partition_granularity": ("hour", "week", "quarter"),
-    "partition_column": ("drop",),
-    "unrepresentable": ("null",),
     "snapshot": ("run",),
 }
 
@@ -145,8 +142,6 @@ def value_refusal(key: str, value: object, expected: str) -> tuple[str, str] | N
     """Word the refusal of a key's value that is known but not taken; `{found}` in the message shows it."""
     later = isinstance(value, str) and value in LATER_VALUES.get(key, ())
     later |= key == "parallel" and isinstance(value, int) and value > 1
-    later |= key == "partition_timezone" and isinstance(value, str) and value.upper() != "UTC"
-    later |= key == "unrepresentable" and value is None
     if later:
         return "found {found}, which " + LATER, f"today: {expected}"
     older = OLDER_VALUES.get((key, value)) if isinstance(value, str) else None

@@ -31,14 +31,16 @@ _WORDS = [
 _KEYS = [
     *(
         key
-        for each in (model.Config, model.Source, model.Tls, model.Export, model.Destination)
+        for each in (model.Config, model.Source, model.Tls, model.Export, model.Column, model.Destination)
         for key in each.model_fields
     ),
-    *("columns", "chunk_dense", "tuning", "x-anchor", "compresion", "a key", "", "<<"),
+    *("chunk_dense", "tuning", "x-anchor", "compresion", "a key", "", "<<"),
     *LATER_KEYS,
     *OLDER_KEYS,
 ]
+_TYPES = ["json", "decimal(20,6)", "decimal(20", "decimal(0,0)", "date", "type", "destination", "[key]", "\0"]
 _SCALARS = st.one_of(
+    st.sampled_from(_TYPES),
     st.sampled_from(_WORDS),
     st.none(),
     st.booleans(),
@@ -67,6 +69,7 @@ _EXPORT = _mapping(
     | {
         "destination": _mapping(_of(model.Destination)) | _SCALARS,
         "exclude": st.lists(_SCALARS, max_size=2) | _SCALARS,
+        "columns": _mapping(dict.fromkeys(_TYPES, _mapping(_of(model.Column)) | _SCALARS)) | _SCALARS,
     }
 )
 _CONFIG = _mapping(

@@ -15,7 +15,9 @@ from rivet.config.load import load_settings
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 ENVIRON = {"DATABASE_URL": "postgresql://app:pw@db/shop", "DB_PASSWORD": "pw", "OUT": "/srv/lake"}
-MODELS: list[type[BaseModel]] = [model.Config, model.Source, model.Tls, model.Export, model.Destination]
+MODELS: list[type[BaseModel]] = [
+    *(model.Config, model.Source, model.Tls, model.Export, model.Column, model.Destination),
+]
 
 
 @pytest.mark.parametrize("example", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.name)
@@ -43,7 +45,8 @@ def test_the_table_of_keys_is_complete() -> None:
 def test_the_json_schema_knows_every_key() -> None:
     """The schema is JSON, describes each key, takes no other, and states the defaults."""
     schema = json.loads(json.dumps(json_schema()))
-    definitions = [schema, *(schema["$defs"][name] for name in ("Source", "Tls", "Export", "Destination"))]
+    names = ("Source", "Tls", "Export", "Column", "Destination")
+    definitions = [schema, *(schema["$defs"][name] for name in names)]
 
     for definition, each in zip(definitions, MODELS, strict=True):
         assert list(definition["properties"]) == list(each.model_fields)

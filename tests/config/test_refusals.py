@@ -233,7 +233,6 @@ CASES = {
         "mode: require",
     ),
     "mariadb": (_source("type: mariadb, url_env: U"), "$.source.type", "found 'mariadb'", "type: mysql"),
-    "later key": (_export("columns: {a: json}"), f"{EXPORT}.columns", "later version", "cast the column"),
     "later state": (SOURCE + ONE_EXPORT + "state: {url_env: X}\n", "$.state", "later version", "remove it"),
     "later lock": (_export("lock: off"), f"{EXPORT}.lock", "later version", "remove it"),
     # Values
@@ -471,9 +470,6 @@ def test_refusals_say_where_what_and_the_mend(
         ("mode", "incremental"),
         ("partition_granularity", "hour"),
         ("partition_granularity", "week"),
-        ("partition_timezone", "Europe/Berlin"),
-        ("partition_column", "drop"),
-        ("unrepresentable", "null"),
     ],
 )
 def test_values_of_later_versions_are_refused_as_such(refuse: Refuse, key: str, value: str) -> None:
