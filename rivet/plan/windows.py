@@ -1,7 +1,7 @@
 """Windows of the partition column: half-open, built each from its own date, labelled.
 
 Pure. A value is an integer on the column's own axis: days since 1970-01-01 for dates, microseconds since
-1970-01-01T00:00 for timestamps and instants.
+1970-01-01T00:00 for timestamps and instants, which are in UTC whatever zone their windows follow.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from rivet.plan.calendar import (
     format_year,
 )
 from rivet.plan.schema import Kind
+from rivet.plan.zones import Zone, zone_named
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+_MICROSECONDS = 1_000_000
+_CALENDAR_DAYS = (days_from_civil(1, 1), days_from_civil(10_000, 1))
 
 _LABEL = re.compile(r"([+-]?\d{4,})(?:-(\d\d))?(?:-(\d\d))?")
 _FORMATS = {
@@ -52,11 +56,17 @@ class Axis:
         kind: DATE, TIMESTAMP (naive) or INSTANT.
         granularity: The width of a window.
         zone: IANA name of the zone that windows of instants follow; naive columns are taken as they are.
+
+    Raises:
+        PlanError: This machine's zone database has no such zone.
     """
 
     kind: Kind
     granularity: Granularity
     zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        _ = self._zone  # a zone that is not there shows before anything is planned
 
     @property
     def timezone(self) -> str | None:
@@ -79,10 +89,12 @@ class Axis:
         >>> Axis(Kind.DATE, Granularity.MONTH).window_of(59)
         Window(start=59, end=90, label='1970-03')
         """
-        return self._window(*civil_from_days(value // self._units_per_day))
+        return self._window(*civil_from_days(self._day_of(value)))
 
     def window_of_label(self, label: str) -> Window | None:
         """Give the window that bears a label, or None where the label is not one of this axis.
+
+        A day that the zone never had is none.
 
         >>> Axis(Kind.DATE, Granularity.YEAR).window_of_label("1970-02") is None
         True
@@ -92,17 +104,36 @@ class Axis:
             return None
         year, month, day = (int(g) if g else 1 for g in match.groups())
         window = self._window(year, month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
-        return window if window is not None and window.label == label else None
+        if window is None or window.label != label or window.start == window.end:
+            return None
+        return window
 
     def window_count(self, minimum: int, maximum: int) -> int:
         """Count the windows, empty ones included, from that of minimum to that of maximum, both closed."""
-        first = civil_from_days(minimum // self._units_per_day)
-        last = civil_from_days(maximum // self._units_per_day)
+        days = self._day_of(minimum), self._day_of(maximum)
         if self.granularity is Granularity.DAY:
-            return days_from_civil(*last) - days_from_civil(*first) + 1
+            return days[1] - days[0] + 1 - self._skipped_days(minimum, maximum)
+        first, last = map(civil_from_days, days)
         if self.granularity is Granularity.MONTH:
             return (last[0] - first[0]) * 12 + last[1] - first[1] + 1
         return last[0] - first[0] + 1
+
+    def day_edges(self, span: tuple[int, int] | None) -> tuple[int, ...]:
+        """List, ascending, the seconds of a day at which windows may begin; in UTC for instants.
+
+        Between two of them, on any day, all values are in one window: so rows can be counted by a server that
+        knows no zones (see `rivet.plan.scans.counts_of_pieces`).
+
+        Args:
+            span: The smallest and the largest value, both closed; None: anything in the years 1 to 9999.
+
+        >>> Axis(Kind.INSTANT, Granularity.DAY, "Europe/Berlin").day_edges((1_700_000_000_000_000,) * 2)
+        (82800,)
+        """
+        if self._zone is None:
+            return (0,)
+        first, last = span or (day * MICROSECONDS_PER_DAY for day in _CALENDAR_DAYS)
+        return self._zone.edges(first // _MICROSECONDS, last // _MICROSECONDS)
 
     def format(self, value: int) -> str:
         """Write a value as JSON files hold it: ISO date, or RFC 3339 with six decimals, `Z` for instants."""
@@ -113,6 +144,23 @@ class Axis:
     @property
     def _units_per_day(self) -> int:
         return units_per_day(self.kind)
+
+    @property
+    def _zone(self) -> Zone | None:
+        """Give the zone whose days are not simply those of the axis, or None."""
+        return zone_named(self.zone) if self.kind is Kind.INSTANT and self.zone != "UTC" else None
+
+    def _day_of(self, value: int) -> int:
+        zone = self._zone
+        return value // self._units_per_day if zone is None else zone.day_of(value // _MICROSECONDS)
+
+    def _start_of(self, day: int) -> int:
+        zone = self._zone
+        return day * self._units_per_day if zone is None else zone.first_second(day) * _MICROSECONDS
+
+    def _skipped_days(self, minimum: int, maximum: int) -> int:
+        zone = self._zone
+        return 0 if zone is None else zone.skipped_days(minimum // _MICROSECONDS, maximum // _MICROSECONDS)
 
     def _window(self, year: int, month: int, day: int) -> Window:
         # Each bound comes from its own date: in a zone, a day is not always 24 hours.
@@ -127,4 +175,4 @@ class Axis:
             first = days_from_civil(year, month, day)
             end = first + 1
             label = format_day(first)
-        return Window(first * self._units_per_day, end * self._units_per_day, label)
+        return Window(self._start_of(first), self._start_of(end), label)
