@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rivet.plan.windows import Axis
+from rivet.plan.windows import Axis, units_per_day
+from rivet.plan.zones import DAY_SECONDS
 
 
 class Reach(StrEnum):
@@ -65,6 +66,41 @@ def counts_of_values(counted: Iterable[tuple[int, int]], axis: Axis) -> list[Win
             window = axis.window_of(value)
             counts.append(WindowCount(window.start, window.end, window.label, rows))
     return counts
+
+
+def counts_of_pieces(
+    counted: Iterable[tuple[int, int]],
+    axis: Axis,
+    edges: tuple[int, ...],
+    span: tuple[int, int] | None,
+) -> list[WindowCount]:
+    """Add up rows that a server counted by piece of a day, in order, into the windows that the pieces lie in.
+
+    The edges cut each day into pieces, which are numbered in order: the number of a value is the sum, over
+    all edges, of the whole days from 1970-01-01 to the value less the edge. A server can reckon that without
+    knowing a zone, and a day has as few pieces as the zone has offsets.
+
+    Args:
+        counted: Number and rows of each piece that holds any.
+        edges: The day edges of the axis for the span.
+        span: The smallest and the largest value, both closed, or None.
+
+    >>> from rivet.plan.calendar import Granularity
+    >>> from rivet.plan.schema import Kind
+    >>> axis = Axis(Kind.INSTANT, Granularity.DAY, "Europe/Berlin")
+    >>> [(c.label, c.rows) for c in counts_of_pieces([(19674, 5), (19675, 1)], axis, (82_800,), None)]
+    [('2023-11-14', 5), ('2023-11-15', 1)]
+    """
+    units = units_per_day(axis.kind)
+
+    def start_of(number: int) -> int:
+        # The number grows by one at each edge. Before the first edge of a day goes on what the last one of
+        # the day before began.
+        day, edges_passed = divmod(number, len(edges))
+        start = (day + (edges_passed > 0)) * units + edges[edges_passed - 1] * units // DAY_SECONDS
+        return start if span is None else max(start, span[0])  # edges before the span were not asked for
+
+    return counts_of_values(((start_of(number), rows) for number, rows in counted), axis)
 
 
 def plan_scans(counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int) -> tuple[Scan, ...]:

@@ -130,8 +130,17 @@ class Session(Protocol):
         column's own axis.
         """
 
-    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
-        """Count the rows of each window that holds any, in order, by one GROUP BY; NULL rows are left out."""
+    def count_windows(
+        self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
+    ) -> Sequence[WindowCount]:
+        """Count the rows of each window that holds any, in order, by one GROUP BY; NULL rows are left out.
+
+        The server's own zones are never asked, which may be missing or of another version.
+
+        Args:
+            span: Minimum and maximum as the probe found them, both closed, which leave out most of a zone's
+                history; None: not known.
+        """
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Estimate, by the planner, the bytes that the server would sort for a scan; 0 where it would not."""

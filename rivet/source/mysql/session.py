@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rivet.plan.calendar import Granularity, days_from_civil
-from rivet.plan.scans import Scan, WindowCount
+from rivet.plan.calendar import days_from_civil
+from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.mysql import describing
@@ -52,16 +52,15 @@ class MysqlSession:
         minimum, maximum = (None if value is None else _on_axis(value, column) for value in row[3:])
         return Probe(rows, rows - not_null, not_null - fitting, minimum, maximum)
 
-    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
-        """Count the rows of each window that holds any, in one statement."""
-        statement = count_statement(relation.from_item, column, axis)
-        counts = []
-        for number, rows in self._rows(statement, f"cannot count {relation.label}"):
-            window = axis.window_of(
-                _first_day(_number(number), axis.granularity) * units_per_day(column.type.kind)
-            )
-            counts.append(WindowCount(window.start, window.end, window.label, _number(rows)))
-        return counts
+    def count_windows(
+        self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
+    ) -> Sequence[WindowCount]:
+        """Count the rows of each window that holds any; the server counts pieces of days."""
+        edges = axis.day_edges(span)
+        statement = count_statement(relation.from_item, column, edges)
+        counted = self._rows(statement, f"cannot count {relation.label}")
+        numbers = ((_number(piece), _number(rows)) for piece, rows in counted)
+        return counts_of_pieces(numbers, axis, edges, span)
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times a row's size where the plan of a scan sorts."""
@@ -92,18 +91,6 @@ def _own(relation: Relation) -> MysqlRelation:
 
 def _number(value: bytes | None) -> int:
     return int(value or 0)
-
-
-def _first_day(number: int, granularity: Granularity) -> int:
-    """Count the days from 1970 to the first day of a window that the server numbered.
-
-    >>> _first_day(197002, Granularity.MONTH)
-    31
-    """
-    if granularity is Granularity.DAY:
-        return number
-    year, month = divmod(number, 100) if granularity is Granularity.MONTH else (number, 1)
-    return days_from_civil(year, month)
 
 
 def _on_axis(value: bytes, column: Column) -> int:

@@ -12,15 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rivet.plan.calendar import (
-    Granularity,
-    days_from_civil,
-    format_day,
-    format_timestamp,
-)
+from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
-from rivet.plan.windows import Axis, units_per_day
+from rivet.plan.windows import units_per_day
 from rivet.source.protocol import Relation
 
 ALIAS = "rivet"
@@ -96,17 +91,10 @@ def probe_statement(from_item: str, column: Column | None) -> str:
     )
 
 
-def count_statement(from_item: str, column: Column, axis: Axis) -> str:
-    """Ask for the rows of each window, in order, by the number of its first day, month or year.
-
-    Days count from 1970-01-01, months are written as `YYYYMM`.
-    """
-    name = _name(column)
-    number = {
-        Granularity.DAY: f"TO_DAYS({name}) - {_UNIX_EPOCH}",
-        Granularity.MONTH: f"EXTRACT(YEAR_MONTH FROM {name})",
-        Granularity.YEAR: f"YEAR({name})",
-    }[axis.granularity]
+def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:
+    """Ask for the rows of each piece of a day, in order, by its number (see `counts_of_pieces`)."""
+    days = (f"(TO_DAYS({_less(column, edge)}) - {_UNIX_EPOCH})" for edge in day_edges)
+    number = " + ".join(days)
     return f"SELECT {number}, COUNT(*) FROM {from_item} WHERE {_fits(column)} GROUP BY 1 ORDER BY 1"
 
 
@@ -142,6 +130,10 @@ def _where(column: Column, scan: Scan) -> str:
 
 def _name(column: Column) -> str:
     return f"{ALIAS}.{quoted(column.name)}"
+
+
+def _less(column: Column, seconds: int) -> str:
+    return f"({_name(column)} - INTERVAL {seconds} SECOND)" if seconds else _name(column)
 
 
 def _cell(column: Column, relation: MysqlRelation) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy
 
 from rivet.plan.calendar import days_from_civil
-from rivet.plan.scans import Scan, WindowCount, counts_of_values
+from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.postgres import describing
@@ -57,11 +57,13 @@ class PostgresSession:
             maximum=None if maximum is None else _on_axis(maximum, column.type.kind),
         )
 
-    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
-        """Count the rows of each window that holds any; the server counts days, in one statement."""
-        statement = count_statement(relation.from_item, column)
-        days = self._rows(statement, f"cannot count {relation.label}")
-        return counts_of_values(((_on_axis(day, column.type.kind), rows) for day, rows in days), axis)
+    def count_windows(
+        self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
+    ) -> Sequence[WindowCount]:
+        """Count the rows of each window that holds any; the server counts pieces of days."""
+        edges = axis.day_edges(span)
+        statement = count_statement(relation.from_item, column, edges)
+        return counts_of_pieces(self._rows(statement, f"cannot count {relation.label}"), axis, edges, span)
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""

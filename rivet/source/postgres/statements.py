@@ -47,14 +47,11 @@ def probe_statement(from_item: str, column: Column | None) -> str:
     )
 
 
-def count_statement(from_item: str, column: Column) -> str:
-    """Ask for the rows of each day, in order: a day is a date, in UTC for instants."""
-    name = _name(column)
-    if column.type.kind is Kind.INSTANT:
-        name = f"({name} AT TIME ZONE 'UTC')"
-    return (
-        f"SELECT CAST({name} AS date), count(*) FROM {from_item} WHERE {_fits(column)} GROUP BY 1 ORDER BY 1"
-    )
+def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:
+    """Ask for the rows of each piece of a day, in order, by its number (see `counts_of_pieces`)."""
+    days = (f"(CAST({_less(column, edge)} AS date) - DATE '1970-01-01')" for edge in day_edges)
+    number = " + ".join(days)
+    return f"SELECT {number}, count(*) FROM {from_item} WHERE {_fits(column)} GROUP BY 1 ORDER BY 1"
 
 
 def read_statement(
@@ -69,7 +66,10 @@ def read_statement(
     if scan.reach is Reach.NULLS:
         statement += f" WHERE {name} IS NULL"
     elif scan.start is not None and scan.end is not None:
-        start, end = (_literal(bound, column.type.kind) for bound in (scan.start, scan.end))
+        # In a zone the first and the last window may reach beyond the calendar, where no row of theirs is.
+        first, beyond = _calendar(column.type.kind)
+        bounds = (max(scan.start, first), min(scan.end, beyond))
+        start, end = (_literal(bound, column.type.kind) for bound in bounds)
         statement += f" WHERE {name} >= {start} AND {name} < {end}"
     order = [name, *(f"{ALIAS}.{quoted(tie)}" for tie in ties if tie != column.name)]
     return f"{statement} ORDER BY {', '.join(order)}"
@@ -79,6 +79,14 @@ def _name(column: Column) -> str:
     return f"{ALIAS}.{quoted(column.name)}"
 
 
+def _less(column: Column, seconds: int) -> str:
+    """Write a value less some seconds, an instant as UTC shows it; only from instants any are taken."""
+    name = _name(column)
+    if seconds:
+        name = f"({name} - INTERVAL '{seconds} seconds')"
+    return f"({name} AT TIME ZONE 'UTC')" if column.type.kind is Kind.INSTANT else name
+
+
 def _rendered(column: Column) -> str:
     """Write a column as it is read; what COPY renders well by itself stays as it is."""
     return f"encode({_name(column)}, 'hex')" if column.type.kind is Kind.BINARY else _name(column)
@@ -86,8 +94,13 @@ def _rendered(column: Column) -> str:
 
 def _fits(column: Column) -> str:
     kind = column.type.kind
-    first, end = (_literal(day * units_per_day(kind), kind) for day in (_FIRST_DAY, _END_DAY))
+    first, end = (_literal(bound, kind) for bound in _calendar(kind))
     return f"{_name(column)} >= {first} AND {_name(column)} < {end}"
+
+
+def _calendar(kind: Kind) -> tuple[int, int]:
+    """Give the first value that fits the calendar, and the first one beyond it."""
+    return _FIRST_DAY * units_per_day(kind), _END_DAY * units_per_day(kind)
 
 
 def _literal(value: int, kind: Kind) -> str:
