@@ -69,7 +69,9 @@ class FakeSource:
         nulls = len(self._days) - len(days)
         return Probe(rows, nulls, 0, days[0] if days else None, days[-1] if days else None)
 
-    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> list[WindowCount]:
+    def count_windows(
+        self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
+    ) -> list[WindowCount]:
         """Count the days."""
         counts: dict[int, WindowCount] = {}
         for day in (d for d in self._days if d is not None):
