@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rivet.errors import SourceError
-from rivet.source.query import Dialect, checked_query
+from rivet.source.query import checked_query
+from rivet.source.tokens import Dialect
 
 PASSED: list[tuple[Dialect, str]] = [
     ("postgres", "SELECT '%giraffe%', 100 % 3, ts::date, 'a:b' ~ '(?:a|b)', j ? 'k', j #>> '{a}' FROM ev"),
