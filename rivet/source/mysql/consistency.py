@@ -1,4 +1,6 @@
-"""Tells whether all that a relation reads lies in InnoDB, whose tables alone share one snapshot.
+"""Tells whether all statements of a snapshot see the same of a relation.
+
+They do where all that it reads lies in InnoDB, and no text in it asks for what changes by itself.
 
 Views are followed to their tables, and the tables of a query are read from its text. Where that leaves a
 doubt, it is a reason: nobody is promised one moment on a guess.
@@ -6,10 +8,16 @@ doubt, it is a reason: nobody is promised one moment on a guess.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from rivet.source.mysql.catalogue import Fetch, Table, look_up
+from rivet.source.steadiness import unsteadiness
+
+if TYPE_CHECKING:
+    from sqlglot.dialects.mysql import MySQL
 
 _VIEW = "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 _FUNCTIONS = "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION'"
@@ -21,10 +29,12 @@ class BaseTables:
 
     Attributes:
         reason: Why they do not share one snapshot, for people; empty where they do.
+        is_per_look: A value may change each time that the server looks at it.
     """
 
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
     reason: str = ""
+    is_per_look: bool = False
 
     @property
     def row_bytes(self) -> int:
@@ -65,14 +75,13 @@ def _add(fetch: Fetch, table: Table, base: BaseTables) -> None:
 def _add_text(fetch: Fetch, text: str, database: str | None, what: str, base: BaseTables) -> None:
     import sqlglot  # heavy, and most exports are of plain tables
     from sqlglot import exp
-    from sqlglot.dialects.mysql import MySQL
 
-    class AnsiQuotes(MySQL):
-        class Tokenizer(MySQL.Tokenizer):
-            QUOTES = ["'"]  # noqa: RUF012  as the class above has it
-            IDENTIFIERS = ["`", '"']  # noqa: RUF012
-
-    dialect = AnsiQuotes if "ANSI_QUOTES" in fetch("SELECT @@sql_mode")[0][0] else MySQL
+    sql_mode = fetch("SELECT @@sql_mode")[0][0]
+    unsteady = unsteadiness(text, "mysql", what, sql_mode)
+    if unsteady is not None:
+        base.reason = unsteady.reason
+        base.is_per_look |= unsteady.is_per_look
+    dialect = _dialect(sql_mode.split(","))
     try:
         tokens = sqlglot.tokenize(text, read=dialect)
         statement = sqlglot.parse_one(text, read=dialect)
@@ -94,3 +103,19 @@ def _add_text(fetch: Fetch, text: str, database: str | None, what: str, base: Ba
             named.db or named.name.lower() not in shared | {"dual"}
         ):
             base.reason = f"{what} reads {named.name!r}, which the catalogue does not show"
+
+
+def _dialect(modes: Sequence[str]) -> type[MySQL]:
+    """Give sqlglot's dialect under an `sql_mode`, of which it knows nothing."""
+    from sqlglot.dialects.mysql import MySQL
+
+    given = MySQL.Tokenizer
+    is_ansi, is_plain = "ANSI_QUOTES" in modes, "NO_BACKSLASH_ESCAPES" in modes
+
+    class Session(MySQL):
+        class Tokenizer(MySQL.Tokenizer):
+            QUOTES = ["'"] if is_ansi else given.QUOTES
+            IDENTIFIERS = ["`", '"'] if is_ansi else given.IDENTIFIERS
+            STRING_ESCAPES = ["'", '"'] if is_plain else given.STRING_ESCAPES
+
+    return Session

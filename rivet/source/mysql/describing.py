@@ -18,9 +18,10 @@ from rivet.source.mysql.catalogue import Fetch, Table, TableColumn, find_table, 
 from rivet.source.mysql.connecting import driver_of, run_text
 from rivet.source.mysql.consistency import BaseTables, tables_of_query, tables_of_table
 from rivet.source.mysql.errors import code_of, translated
-from rivet.source.mysql.statements import MysqlRelation, query_item, quoted, table_item
+from rivet.source.mysql.statements import MysqlRelation, made_once, query_item, quoted, table_item
 from rivet.source.mysql.types import Described, column_type, type_name
 from rivet.source.protocol import Consistency, Request
+from rivet.source.query import checked_query, query_sha256
 
 # Longer values do not go into a row's line: a line longer than max_allowed_packet would be NULL.
 _WIDE_BYTES = 16 * 1024
@@ -83,6 +84,8 @@ def _describe_table(
             planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}")) if table.is_view else table.rows
         )
         base = tables_of_table(fetch, table)
+    if base.is_per_look:
+        from_item = made_once(from_item)
     columns = _columns(described, catalogued, table)
     names = {c.name for c in columns}
     return MysqlRelation(
@@ -103,18 +106,17 @@ def _describe_table(
 def _describe_query(
     connection: sqlalchemy.Connection, database: str | None, text: str, exclude: Sequence[str]
 ) -> MysqlRelation:
-    # The tokenizer is heavy, and tables do not need it.
-    from rivet.source.query import checked_query, query_sha256
-
-    query = checked_query(text, "mysql")
-    doing = "cannot describe the query"
-    from_item = query_item(query)
+    doing, fetch = "cannot describe the query", _fetch_on(connection)
     with translated(doing):
+        query = checked_query(text, "mysql", fetch("SELECT @@sql_mode")[0][0])
+        from_item = query_item(query)
         kept_columns(_output(connection, query, doing), ())  # by itself, a query may repeat a name
         # In brackets, as it will be read, a column may have another type: NULL becomes a string of bytes.
         described = kept_columns(_output(connection, f"SELECT * FROM {from_item}", doing), exclude)
         rows = planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}"))
-        base = tables_of_query(_fetch_on(connection), query, database)
+        base = tables_of_query(fetch, query, database)
+    if base.is_per_look:
+        from_item = made_once(from_item)
     columns = _columns(described, {}, None)
     return MysqlRelation(
         from_item=from_item,

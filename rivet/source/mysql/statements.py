@@ -21,6 +21,7 @@ from rivet.source.protocol import Relation
 ALIAS = "rivet"
 QUOTE = b"\x14"  # the control character "device control four"
 
+_ALL_ROWS = 2**64 - 1
 _END_DAY = days_from_civil(10_000, 1)
 _UNIX_EPOCH = 719_528  # TO_DAYS('1970-01-01')
 _HEX_QUOTE, _HEX_DOUBLED = f"X'{QUOTE.hex()}'", f"X'{(QUOTE * 2).hex()}'"
@@ -73,6 +74,15 @@ def table_item(schema: str, table: str) -> str:
 def query_item(query: str) -> str:
     """Write a query as it stands after FROM; a comment in its last line ends with the line."""
     return f"(\n{query}\n) AS {ALIAS}"
+
+
+def made_once(from_item: str) -> str:
+    """Write a relation whose rows are made before anything looks at their values: what has a LIMIT is.
+
+    Otherwise the server puts an expression wherever its column is named, and RAND() or SYSDATE() would be
+    NULL to one look and a value to the next.
+    """
+    return f"(SELECT * FROM {from_item} LIMIT {_ALL_ROWS}) AS {ALIAS}"
 
 
 def probe_statement(from_item: str, column: Column | None) -> str:
