@@ -87,11 +87,10 @@ def called_functions(text: str, dialect: Dialect) -> set[str]:
     ['My fn', 'lower']
     """
     tokens = _tokens(text, dialect, "")
-    names = (t for t, following in pairwise(tokens) if following.word == "(")
     return {
-        t.text.lower() if t.kind is Kind.WORD else t.text[1:-1].replace('""', '"')
-        for t in names
-        if t.kind in (Kind.WORD, Kind.NAME)
+        t.text.lower() if t.kind is Kind.WORD else t.name
+        for t, following in pairwise(tokens)
+        if following.word == "(" and t.kind in (Kind.WORD, Kind.NAME)
     }
 
 

@@ -44,6 +44,20 @@ class Token:
         """Give an unquoted word in upper case, a sign as it is, and nothing for anything else."""
         return self.text.upper() if self.kind in (Kind.WORD, Kind.SIGN) else ""
 
+    @property
+    def name(self) -> str:
+        """Give what an unquoted word, a quoted name or a string says; nothing for anything else.
+
+        >>> Token(Kind.NAME, '"a""b"', 0).name
+        'a"b'
+        """
+        if self.kind is Kind.WORD:
+            return self.text
+        if self.kind not in (Kind.NAME, Kind.STRING):
+            return ""
+        closing = self.text[-1]
+        return self.text[1:-1].replace(closing * 2, closing)
+
 
 class UnclosedError(ValueError):
     """A quote, a dollar quote or a comment is not closed."""

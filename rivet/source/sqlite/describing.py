@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from rivet.errors import SourceError
 from rivet.plan.schema import Column, Kind
 from rivet.source.columns import kept_columns
-from rivet.source.protocol import Relation, Request
+from rivet.source.protocol import Consistency, Relation, Request
+from rivet.source.query import checked_query, query_sha256
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.catalogue import find_table
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.errors import translated
-from rivet.source.sqlite.statements import ALIAS, query_item, table_item, text
+from rivet.source.sqlite.statements import ALIAS, query_item, quoted, table_item, text
+from rivet.source.sqlite.steadiness import made_once, unsteadiness_of
 from rivet.source.sqlite.types import declared_type, type_of_values
+from rivet.source.steadiness import Unsteadiness
 
 # How SQLite names a further column of a name in a subquery (its sqlite3ColumnsFromExprList).
 _RENAMED = re.compile(r"(.*):\d+", re.DOTALL)
@@ -60,7 +63,8 @@ class _Describing:
     def table(self, written: str, exclude: Sequence[str]) -> Described:
         with translated(f"cannot describe table {written!r}"):
             table = find_table(self._connection.rows, written)
-        from_item = table_item(table.name)
+            unsteady = unsteadiness_of(quoted(table.name), f"table {table.name!r}", self._connection.rows)
+        from_item = _once(table_item(table.name), unsteady)
         kept = kept_columns(table.columns, exclude)
         columns, examination = self._columns(from_item, kept, is_told=table.is_view)
         names = {c.name for c in columns}
@@ -74,13 +78,12 @@ class _Describing:
             table=f"main.{table.name}",
             primary_key=key,
             indexed=table.indexed & names,
+            consistency=_consistency(unsteady),
+            consistency_reason=unsteady.reason if unsteady else "",
         )
         return Described(relation, ties, examination)
 
     def query(self, written: str, exclude: Sequence[str]) -> Described:
-        # The tokenizer is heavy, and tables do not need it.
-        from rivet.source.query import checked_query, query_sha256
-
         query = checked_query(written, "sqlite")
         from_item = query_item(query)
         with translated("cannot describe the query"):
@@ -93,11 +96,19 @@ class _Describing:
                 )
             described = self._connection.described(query)
             names = self._names_given([name for name, _ in described], query)
+            unsteady = unsteadiness_of(query, "the query", self._connection.rows)
+        from_item = _once(from_item, unsteady)
         kept = kept_columns(
             [(name, declared) for name, (_, declared) in zip(names, described, strict=True)], exclude
         )
         columns, examination = self._columns(from_item, kept, is_told=True)
-        relation = Relation(from_item=from_item, columns=columns, query_sha256=query_sha256(written))
+        relation = Relation(
+            from_item=from_item,
+            columns=columns,
+            query_sha256=query_sha256(written),
+            consistency=_consistency(unsteady),
+            consistency_reason=unsteady.reason if unsteady else "",
+        )
         return Described(relation, (), examination)
 
     def _columns(
@@ -146,3 +157,11 @@ class _Describing:
             return True
         known = "SELECT 1 FROM main.sqlite_schema WHERE instr(lower(sql), lower(?)) LIMIT 1"
         return bool(self._connection.rows(known, (name,)))
+
+
+def _once(from_item: str, unsteady: Unsteadiness | None) -> str:
+    return made_once(from_item) if unsteady and unsteady.is_per_look else from_item
+
+
+def _consistency(unsteady: Unsteadiness | None) -> Consistency:
+    return Consistency.STATEMENT if unsteady else Consistency.SNAPSHOT

@@ -1,0 +1,87 @@
+"""Tells from the planner's own account whether a relation may give other rows each time it is read.
+
+The plan shows what views, policies and inlined functions hide, and the catalogue what a function's author
+declared of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rivet.source.steadiness import called_functions, reason, unsteadiness
+
+_VOLATILE = """
+SELECT proname FROM pg_catalog.pg_proc
+WHERE proname = ANY (%(names)s) AND provolatile = 'v' ORDER BY 1 LIMIT 1
+"""
+# What in a node is a name or a word of the planner's, and no expression.
+_NAMES = frozenset(
+    {"Node Type", "Relation Name", "Schema", "Alias", "Index Name", "CTE Name", "Subplan Name", "Plans"}
+)
+
+Fetch = Callable[[str, dict[str, Any]], Sequence[Any]]
+"""Runs a statement with named parameters and gives its rows."""
+
+
+def unsteadiness_of(nodes: Sequence[dict[str, Any]], what: str, fetch: Fetch) -> str:
+    """Say why a relation is unsteady; empty where it is not.
+
+    Args:
+        nodes: Its plan, by `EXPLAIN (VERBOSE)`.
+        what: The relation, for people.
+    """
+    called: set[str] = set()
+    for node in nodes:
+        clause = _clause(node)
+        if clause:
+            return reason(what, f"has {clause}")
+        for expression in _texts(node):
+            found = unsteadiness(expression, "postgres", what)
+            if found is not None:
+                return found.reason
+            called |= called_functions(expression, "postgres")
+    volatile = fetch(_VOLATILE, {"names": sorted(called)}) if called else ()
+    return reason(what, f"calls the volatile function {volatile[0][0]}()") if volatile else ""
+
+
+def _clause(node: dict[str, Any]) -> str:
+    """Give the clause by which a node takes some of several rows; empty where it takes all or the same."""
+    kind = node["Node Type"]
+    if kind == "Limit":
+        return "" if _is_extreme(node) else "LIMIT"
+    if kind == "Unique":
+        keys = [len(child["Sort Key"]) for child in node["Plans"] if "Sort Key" in child]
+        return "DISTINCT ON" if keys and keys[0] < len(node.get("Output", ())) else ""
+    return "TABLESAMPLE" if kind == "Sample Scan" else ""
+
+
+def _is_extreme(limit: dict[str, Any]) -> bool:
+    """Tell whether a LIMIT is the planner's own, which finds a `min` or `max` at an end of an index."""
+    return (
+        limit.get("Parent Relationship") == "InitPlan"
+        and len(limit.get("Output", ())) == 1
+        and all(
+            f"({leaf.get('Output', [''])[0]} IS NOT NULL)" in leaf.get("Index Cond", "")
+            for leaf in _leaves(limit)
+        )
+    )
+
+
+def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for child in node.get("Plans", ()):
+        yield from _leaves(child)
+    if not node.get("Plans"):
+        yield node
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key not in _NAMES:
+                yield from _texts(item)
