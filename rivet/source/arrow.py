@@ -1,4 +1,16 @@
-"""The Arrow schema of an export, made from its described columns; used in every part of every partition."""
+"""The Arrow schema of an export, made from its described columns; used in every part of every partition.
+
+Four kinds have no plain place in Parquet:
+
+- A list is the three levels of the format's own rule (parquet-format, LogicalTypes.md, "Lists"), its items
+  named `element`; a list, and each item, may be NULL.
+- A duration is a bare INT64 of microseconds, as Parquet has no such type. pyarrow and Polars read the Arrow
+  schema that lies in the footer and give durations; DuckDB and all others give the integer.
+- A uuid is FIXED_LEN_BYTE_ARRAY(16) with the logical type UUID. DuckDB and pyarrow 21 give UUIDs, Polars the
+  16 bytes; Spark refuses to read such a column (4.0: PARQUET_TYPE_ILLEGAL, apache/spark issue 55684).
+- A json is text with the logical type JSON. DuckDB gives JSON, Polars text of the type `arrow.json`, others
+  text.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +38,9 @@ _SIMPLE: dict[Kind, pa.DataType] = {
     Kind.TIME: pa.time64("us"),
     Kind.TIMESTAMP: pa.timestamp("us"),
     Kind.INSTANT: pa.timestamp("us", tz="UTC"),
+    Kind.DURATION: pa.duration("us"),
+    Kind.UUID: pa.uuid(),
+    Kind.JSON: pa.json_(pa.string()),
 }
 
 
@@ -33,6 +48,8 @@ def arrow_type(column_type: ColumnType) -> pa.DataType:
     """Give the Arrow type of a column type."""
     if column_type.kind is Kind.DECIMAL:
         return pa.decimal128(column_type.precision, column_type.scale)
+    if column_type.element is not None:
+        return pa.list_(pa.field("element", arrow_type(column_type.element)))
     return _SIMPLE[column_type.kind]
 
 

@@ -7,24 +7,29 @@ NULL is an empty unquoted value, empty text an empty quoted one. No Python objec
 from __future__ import annotations
 
 import re
-from binascii import unhexlify
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from rivet.errors import ColumnError, SourceUnavailable
-from rivet.plan.schema import Column, ColumnType, Kind
+from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from rivet.source.arrow import arrow_schema
+from rivet.source.from_text import bytes_of_hex, check_infinities, from_text, shortened
 
 MAX_BLOCK_BYTES = 2**31 - 2  # the CSV reader counts bytes, and Arrow's strings their offsets, in 32 bits
 _BOM = b"\xef\xbb\xbf"
-_SHOWN_CHARACTERS = 80
+_SHOWN_CHARACTERS = 120
 _COLUMN_PROBLEM = re.compile(
     r"In CSV column #(\d+): (?:Row #\d+: )?(?:CSV conversion error to [^:]*: )?(.*)", re.DOTALL
 )
-_INFINITY = r"^[+-]?[iI][nN][fF]"
+# Kinds that the CSV reader does not know, or only in another text, and kinds that it reads as bytes.
+_READ_AS_TEXT = frozenset({Kind.LIST, Kind.DURATION, Kind.UUID, Kind.JSON})
+_READ_AS_BYTES = frozenset({Kind.STRING, Kind.BINARY})
+
+T = TypeVar("T")
 
 
 class CsvDecoder:
@@ -48,12 +53,14 @@ class CsvDecoder:
         markers = [Column(name, ColumnType(Kind.BOOL), "a marker of NULL") for name in nulled]
         self.schema = pa.schema([*arrow_schema(columns), *(pa.field(m.name, pa.bool_()) for m in markers)])
         self._columns = (*columns, *markers)
+        self._texts = [i for i, c in enumerate(self._columns) if _is_read_as_text(c)]
         self._hex = self._of_kind(Kind.BINARY) if hex_binary else []
         self._floats = self._of_kind(Kind.FLOAT32, Kind.FLOAT64)
         self._decimals = self._of_kind(Kind.DECIMAL)
         # By position: names may repeat after a reader's folding, and the schema is put on at the end.
         self._names = [str(i) for i in range(len(self._columns))]
-        self._options = _convert_options(dict(zip(self._names, self.schema.types, strict=True)))
+        types = [pa.string() if i in self._texts else t for i, t in enumerate(self.schema.types)]
+        self._options = _convert_options(dict(zip(self._names, types, strict=True)))
         self._parse_options = pacsv.ParseOptions(
             quote_char=quote,
             newlines_in_values=True,
@@ -84,11 +91,13 @@ class CsvDecoder:
         for index in self._decimals:
             self._check_precision(index, arrays[index])
         for index in self._hex:
-            arrays[index] = self._from_hex(index, arrays[index])
+            arrays[index] = self._converted(index, bytes_of_hex, arrays[index])
+        for index in self._texts:
+            arrays[index] = self._typed(index, arrays[index])
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _of_kind(self, *kinds: Kind) -> list[int]:
-        return [i for i, c in enumerate(self._columns) if c.type.kind in kinds]
+        return [i for i, c in enumerate(self._columns) if c.type.kind in kinds and i not in self._texts]
 
     def _read(self, block: bytes, options: pacsv.ConvertOptions) -> pa.Table:
         if block.startswith(_BOM):
@@ -105,30 +114,25 @@ class CsvDecoder:
 
     def _check_infinities(self, block: bytes, index: int, values: pa.Array) -> None:
         """Refuse an infinity that the text does not say: the reader makes one of what is too large."""
-        if not pc.any(pc.is_inf(values)).as_py():
-            return
-        name = self._names[index]
-        texts = self._read(block, _convert_options({name: pa.string()}, [name])).column(0)
-        wrong = pc.and_(pc.is_inf(values), pc.invert(pc.match_substring_regex(texts, _INFINITY)))
-        for text in texts.filter(wrong).slice(0, 1).to_pylist():
-            raise self._column_error(index, f"value {_shortened(text)!r} is too large")
+        if pc.any(pc.is_inf(values)).as_py():
+            name = self._names[index]
+            texts = self._read(block, _convert_options({name: pa.string()}, [name])).column(0)
+            self._converted(index, lambda texts: check_infinities(values, texts), _one_chunk(texts))
 
-    def _from_hex(self, index: int, values: pa.Array) -> pa.Array:
-        validity, offsets, digits = values.buffers()
-        offsets = pa.Array.from_buffers(pa.int32(), len(values) + 1, [None, offsets])
+    def _typed(self, index: int, texts: pa.Array) -> pa.Array:
+        column = self._columns[index]
+        is_free = column.fidelity is Fidelity.LOSSY
+        return self._converted(index, lambda texts: from_text(texts, column.type, is_free=is_free), texts)
+
+    def _converted(self, index: int, convert: Callable[[pa.Array], T], values: pa.Array) -> T:
         try:
-            data = unhexlify(digits) if digits is not None else b""
-        except ValueError as exc:
-            raise self._column_error(index, "a value is not in hexadecimal digits") from exc
-        buffers = [validity, pc.divide(offsets, pa.scalar(2, pa.int32())).buffers()[1], pa.py_buffer(data)]
-        return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+            return convert(values)
+        except (ValueError, pa.ArrowCapacityError) as exc:
+            raise self._column_error(index, shortened(str(exc), _SHOWN_CHARACTERS)) from exc
 
     def _check_precision(self, index: int, values: pa.Array) -> None:
         """Refuse a value of more digits than the type has: the reader lets it pass."""
-        try:
-            values.validate(full=True)
-        except pa.ArrowInvalid as exc:
-            raise self._column_error(index, _shortened(str(exc))) from exc
+        self._converted(index, lambda values: values.validate(full=True), values)
 
     def _problem(self, error: pa.ArrowInvalid) -> ColumnError | SourceUnavailable:
         match = _COLUMN_PROBLEM.match(str(error))
@@ -137,17 +141,23 @@ class CsvDecoder:
             return SourceUnavailable(
                 f"the server sent a row that does not have the {len(self._columns)} columns described"
             )
-        return self._column_error(int(match.group(1)), _shortened(match.group(2)))
+        return self._column_error(int(match.group(1)), shortened(match.group(2), _SHOWN_CHARACTERS))
 
     def _column_error(self, index: int, what: str) -> ColumnError:
         column = self._columns[index]
-        is_text = column.type.kind is Kind.STRING
+        hint = "give it the type string under `columns`, or leave it out with `exclude`"
+        if column.type.kind is Kind.STRING:
+            hint = "mend the bytes in the database, or give the column the type binary under `columns`"
         return ColumnError(
             f"column {column.name!r} ({column.source_type}) cannot be exported as {column.type}: {what}",
-            hint="mend the bytes in the database, or export them as binary with a query"
-            if is_text
-            else "cast it to text with a query, or leave it out with `exclude`",
+            hint=hint,
         )
+
+
+def _is_read_as_text(column: Column) -> bool:
+    """Tell whether a column is read as text first: of any text, the reader takes `0x10` for a number."""
+    kind = column.type.kind
+    return kind in _READ_AS_TEXT or (column.fidelity is Fidelity.LOSSY and kind not in _READ_AS_BYTES)
 
 
 def _convert_options(types: dict[str, pa.DataType], include: list[str] | None = None) -> pacsv.ConvertOptions:
@@ -165,7 +175,3 @@ def _convert_options(types: dict[str, pa.DataType], include: list[str] | None = 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
