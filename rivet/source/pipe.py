@@ -27,7 +27,7 @@ QUEUE_BYTES = 4 * BLOCK_BYTES
 _GRACE_SECONDS = 10.0
 
 T = TypeVar("T")
-Sink = Callable[[bytes], Awaitable[None]]
+Write = Callable[[bytes], Awaitable[None]]
 """Takes one or more whole rows, the last of them ended as well."""
 
 
@@ -60,8 +60,8 @@ class ReaderThread:
         """Run a coroutine to its end and give its result; an interrupt here cancels it."""
         return result_of(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
 
-    def stream(self, produce: Callable[[Sink], Coroutine[Any, Any, int]]) -> BlockStream:
-        """Start a producer: it gives rows to its sink and returns how many the server says it sent."""
+    def stream(self, produce: Callable[[Write], Coroutine[Any, Any, int]]) -> BlockStream:
+        """Start a producer: it writes rows and returns how many the server says it sent."""
         return BlockStream(self._loop, produce)
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class BlockStream:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, produce: Callable[[Sink], Coroutine[Any, Any, int]]
+        self, loop: asyncio.AbstractEventLoop, produce: Callable[[Write], Coroutine[Any, Any, int]]
     ) -> None:
         self._loop = loop
         self._changed = threading.Condition()
@@ -138,7 +138,7 @@ class BlockStream:
         """Give the producer's own count of rows; only after the iteration has ended."""
         return self._task.result()
 
-    def _start(self, produce: Callable[[Sink], Coroutine[Any, Any, int]]) -> None:
+    def _start(self, produce: Callable[[Write], Coroutine[Any, Any, int]]) -> None:
         self._task = self._loop.create_task(self._fill(produce))
         self._task.add_done_callback(self._end)
 
@@ -146,7 +146,7 @@ class BlockStream:
         if not self._cancelled:  # a second time would cut the driver's clean-up short
             self._task.cancel()
 
-    async def _fill(self, produce: Callable[[Sink], Coroutine[Any, Any, int]]) -> int:
+    async def _fill(self, produce: Callable[[Write], Coroutine[Any, Any, int]]) -> int:
         rows = await produce(self._write)
         self._flush()
         return rows

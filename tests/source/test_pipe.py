@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rivet.source.pipe import BLOCK_BYTES, QUEUE_BYTES, ReaderThread, Sink
+from rivet.source.pipe import BLOCK_BYTES, QUEUE_BYTES, ReaderThread, Write
 
 
 @pytest.fixture
@@ -22,12 +22,12 @@ def reader() -> Iterator[ReaderThread]:
     assert threading.active_count() == before
 
 
-def rows_of(count: int, size: int) -> Callable[[Sink], Coroutine[Any, Any, int]]:
+def rows_of(count: int, size: int) -> Callable[[Write], Coroutine[Any, Any, int]]:
     """Make a producer of numbered rows of a given size."""
 
-    async def produce(sink: Sink) -> int:
+    async def produce(write: Write) -> int:
         for i in range(count):
-            await sink(b"%0*d\n" % (size - 1, i))
+            await write(b"%0*d\n" % (size - 1, i))
         return count
 
     return produce
@@ -56,10 +56,10 @@ def test_a_slow_consumer_holds_the_producer_back(reader: ReaderThread) -> None:
     produced = taken = 0
     most = 0
 
-    async def produce(sink: Sink) -> int:
+    async def produce(write: Write) -> int:
         nonlocal produced, most
         for _ in range(64):
-            await sink(b"x" * (BLOCK_BYTES // 2 - 1) + b"\n")
+            await write(b"x" * (BLOCK_BYTES // 2 - 1) + b"\n")
             produced += BLOCK_BYTES // 2
             most = max(most, produced - taken)
         return 64
@@ -80,8 +80,8 @@ def test_a_row_larger_than_the_queue_passes(reader: ReaderThread) -> None:
 def test_an_error_comes_after_the_rows_before_it(reader: ReaderThread) -> None:
     """The producer's own exception is raised where the iteration would have ended."""
 
-    async def produce(sink: Sink) -> int:
-        await sink(b"x" * BLOCK_BYTES + b"\n")
+    async def produce(write: Write) -> int:
+        await write(b"x" * BLOCK_BYTES + b"\n")
         raise ConnectionResetError("gone")
 
     with reader.stream(produce) as stream:
@@ -96,14 +96,14 @@ def test_leaving_early_cancels_the_producer(reader: ReaderThread, blocked: str) 
     """A consumer that leaves stops the producer wherever it waits, and its clean-up is awaited."""
     cleaned = False
 
-    async def produce(sink: Sink) -> int:
+    async def produce(write: Write) -> int:
         nonlocal cleaned
         try:
-            await sink(b"x" * BLOCK_BYTES)
+            await write(b"x" * BLOCK_BYTES)
             if blocked == "waiting for the server":
                 await asyncio.Event().wait()
             while True:
-                await sink(b"x" * BLOCK_BYTES)
+                await write(b"x" * BLOCK_BYTES)
         finally:
             await asyncio.sleep(0)
             cleaned = True
@@ -126,7 +126,7 @@ def test_an_interrupt_while_waiting_leaves_cleanly(reader: ReaderThread) -> None
     """Ctrl-C reaches a consumer that waits for a block, and the producer is cancelled."""
     cancelled = False
 
-    async def produce(_: Sink) -> int:
+    async def produce(_: Write) -> int:
         nonlocal cancelled
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         try:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +18,11 @@ from rivet.plan.calendar import days_from_civil
 from rivet.plan.schema import Column
 from rivet.plan.windows import units_per_day
 from rivet.source.csv import CsvDecoder
+from rivet.source.csv_batches import CsvBatches
 from rivet.source.mysql.connecting import Control, Row, close_snapshot, fetch_all, open_snapshot
 from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated
 from rivet.source.mysql.statements import QUOTE, Reading
-from rivet.source.pipe import BlockStream, ReaderThread, Sink
+from rivet.source.pipe import BlockStream, ReaderThread, Write
 
 # Rows to ask the driver for at once: many while they are small, as a call costs more than a row.
 _ROWS_AT_ONCE = 64
@@ -56,7 +56,7 @@ class SnapshotReader:
     def stream(self, reading: Reading) -> BlockStream:
         """Start to read a scan; nothing else can be asked until `leave`."""
         self._refuse_second()
-        self._open = self._thread.stream(lambda sink: self._produce(reading, sink))
+        self._open = self._thread.stream(lambda write: self._produce(reading, write))
         return self._open
 
     def leave(self) -> None:
@@ -82,12 +82,12 @@ class SnapshotReader:
         if self._open is not None:
             raise RuntimeError("a snapshot of MySQL is one connection, and it is still reading a scan")
 
-    async def _produce(self, reading: Reading, sink: Sink) -> int:
+    async def _produce(self, reading: Reading, write: Write) -> int:
         cursor = self._connection.cursor(SSCursor)
         self._is_stopping = False
         # In a task of its own: a driver that is cancelled while it reads loses its connection, and with it
         # the snapshot.
-        pump = asyncio.ensure_future(self._pump(cursor, reading, sink))
+        pump = asyncio.ensure_future(self._pump(cursor, reading, write))
         try:
             await asyncio.shield(pump)
         except (asyncio.CancelledError, ColumnError):
@@ -102,7 +102,7 @@ class SnapshotReader:
         rows = await fetch_all(self._connection, "SELECT FOUND_ROWS()")
         return int(rows[0][0] or 0)
 
-    async def _pump(self, cursor: Any, reading: Reading, sink: Sink) -> None:
+    async def _pump(self, cursor: Any, reading: Reading, write: Write) -> None:
         lines = _lines_of(reading)
         await cursor.execute(reading.statement)
         size = 1
@@ -116,7 +116,7 @@ class SnapshotReader:
                     "a row is longer than the server's max_allowed_packet, which makes NULL of it",
                     hint="raise max_allowed_packet at the server, or leave out or cut the longest columns",
                 ) from exc
-            await sink(text)
+            await write(text)
             size = _ROWS_AT_ONCE if len(text) < _SMALL_BYTES else 1
 
     async def _stop(self, cursor: Any, pump: asyncio.Future[None]) -> None:
@@ -135,10 +135,11 @@ class SnapshotReader:
             self._connection.close()
 
 
-class MysqlBatches:
-    """The rows of one scan; see the protocol of batches."""
+class MysqlBatches(CsvBatches):
+    """The rows of one scan; `server_rows` is what the server's FOUND_ROWS() said after the end."""
 
     def __init__(self, reader: SnapshotReader, reading: Reading, columns: Sequence[Column]) -> None:
+        super().__init__(translated)
         self._reader = reader
         self._reading = reading
         self._decoder = CsvDecoder(reading.columns, quote=QUOTE.decode())
@@ -148,39 +149,17 @@ class MysqlBatches:
             for i, c in enumerate(reading.columns)
             if c.type.kind.is_temporal
         ]
-        self._stream: BlockStream | None = None
-        self._server_rows: int | None = None
 
-    def __enter__(self) -> Self:
-        self._stream = self._reader.stream(self._reading)
-        return self
+    def _begin(self) -> BlockStream:
+        return self._reader.stream(self._reading)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._stream is not None:
-            self._reader.leave()
+    def _decode(self, block: bytes) -> pa.RecordBatch:
+        batch = self._decoder.decode(block)
+        self._refuse_year_zero(batch)
+        return batch.select(self._order)
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        if self._stream is None:
-            raise RuntimeError("batches are read inside their context")
-        blocks = iter(self._stream)
-        while True:
-            with translated("the source failed while it was read"):
-                block = next(blocks, None)
-            if block is None:
-                break
-            batch = self._decoder.decode(block)
-            self._refuse_year_zero(batch)
-            yield batch.select(self._order)
-        self._server_rows = self._stream.rows
-
-    @property
-    def server_rows(self) -> int:
-        """Give what the server's FOUND_ROWS() said after the end."""
-        if self._server_rows is None:
-            raise RuntimeError("the rows are counted only once all batches were read")
-        return self._server_rows
+    def _end(self, _: BlockStream) -> None:
+        self._reader.leave()
 
     def _refuse_year_zero(self, batch: pa.RecordBatch) -> None:
         """Refuse what the decoder takes for a year before 1; what is no day at all it refuses itself."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
 from rivet.plan.schema import Column
 from rivet.source.csv import CsvDecoder
-from rivet.source.pipe import BlockStream, ReaderThread, Sink
+from rivet.source.csv_batches import CsvBatches
+from rivet.source.pipe import BlockStream, ReaderThread, Write
 from rivet.source.postgres.connecting import address_of, close_bulk, open_bulk
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
@@ -46,8 +46,8 @@ class BulkReader:
         """Start to read a statement's rows as CSV."""
         connection = self._connection
 
-        async def produce(sink: Sink) -> int:
-            tag: Any = await connection.copy_from_query(statement, output=sink, format="csv")
+        async def produce(write: Write) -> int:
+            tag: Any = await connection.copy_from_query(statement, output=write, format="csv")
             copied = _COPIED.fullmatch(tag or "")
             if copied is None:
                 raise SourceUnavailable(
@@ -66,8 +66,8 @@ class BulkReader:
             self._thread.close()
 
 
-class PostgresBatches:
-    """The rows of one scan; see the protocol of batches."""
+class PostgresBatches(CsvBatches):
+    """The rows of one `COPY`; `server_rows` is the count of the server's own end-of-data message."""
 
     def __init__(
         self,
@@ -76,47 +76,27 @@ class PostgresBatches:
         statement: str,
         columns: Sequence[Column],
     ) -> None:
+        super().__init__(translated)
         self._take = take
         self._give_back = give_back
         self._statement = statement
         self._decoder = CsvDecoder(columns, hex_binary=True)
         self._reader: BulkReader | None = None
-        self._stream: BlockStream | None = None
-        self._server_rows: int | None = None
 
-    def __enter__(self) -> Self:
+    def _begin(self) -> BlockStream:
         self._reader = self._take()
-        self._stream = self._reader.copy(self._statement)
-        return self
+        return self._reader.copy(self._statement)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._reader is None or self._stream is None:
+    def _decode(self, block: bytes) -> pa.RecordBatch:
+        return self._decoder.decode(block)
+
+    def _end(self, stream: BlockStream) -> None:
+        if self._reader is None:
             return
         try:
-            self._stream.__exit__(kind, error, trace)
+            stream.__exit__(None, None, None)
         finally:
-            if self._server_rows is None:
-                self._reader.close()
-            else:
+            if self._is_complete:
                 self._give_back(self._reader)
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        if self._stream is None:
-            raise RuntimeError("batches are read inside their context")
-        blocks = iter(self._stream)
-        while True:
-            with translated("the source failed while it was read"):
-                block = next(blocks, None)
-            if block is None:
-                break
-            yield self._decoder.decode(block)
-        self._server_rows = self._stream.rows
-
-    @property
-    def server_rows(self) -> int:
-        """Give the count of the server's own end-of-data message."""
-        if self._server_rows is None:
-            raise RuntimeError("the rows are counted only once all batches were read")
-        return self._server_rows
+            else:
+                self._reader.close()
