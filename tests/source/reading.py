@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pytest
 
 from rivet.config.settings import SourceSettings
 from rivet.config.url import parse_url
+from rivet.errors import SourceError
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column
 from rivet.source.arrow import arrow_schema
@@ -49,6 +52,13 @@ def in_session(database: Database, ask: Callable[[Session], T], **changes: Any) 
 def column_of(relation: Relation, name: str) -> Column:
     """Give a column by its exact name."""
     return next(c for c in relation.columns if c.name == name)
+
+
+def said_as(translated: Callable[[str], AbstractContextManager[None]], error: BaseException) -> SourceError:
+    """Give what an engine makes of a driver's error while it is reading."""
+    with pytest.raises(SourceError) as caught, translated("reading"):
+        raise error
+    return caught.value
 
 
 def read_scan(

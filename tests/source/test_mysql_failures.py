@@ -18,13 +18,13 @@ import sqlalchemy.exc
 
 from rivet.config.settings import Secret, SourceSettings, Tls
 from rivet.errors import ColumnError, SourceDenied, SourceError, SourceUnavailable
-from rivet.source.mysql.errors import DRIVER_ERRORS, translate
+from rivet.source.mysql.errors import DRIVER_ERRORS, translated
 from rivet.source.opening import open_source
 from rivet.source.protocol import Request
 from tests.servers.database import Account, Database
 from tests.servers.mariadb import MysqlServer, quoted
 from tests.source.cutting_proxy import CuttingProxy
-from tests.source.reading import EVERYTHING, read_all, read_scan, settings_of, source_of
+from tests.source.reading import EVERYTHING, read_all, read_scan, said_as, settings_of, source_of
 from tests.source.server_settings import global_settings
 
 WRONG = "wr@ng/pass word#1%"
@@ -323,10 +323,8 @@ def test_the_table_of_errors_is_total() -> None:
     assert len(raised) > 40
     for error in raised:
         assert isinstance(error, DRIVER_ERRORS)
-        translated = translate(error, "reading")
-        assert isinstance(translated, SourceError)
-        assert re.fullmatch("reading: (said so|timed out).*", str(translated))
-    assert isinstance(translate(raised[-1], "reading"), SourceUnavailable)
+        assert re.fullmatch("reading: (said so|timed out).*", str(said_as(translated, error)))
+    assert isinstance(said_as(translated, raised[-1]), SourceUnavailable)
 
 
 @pytest.mark.parametrize(
@@ -340,5 +338,5 @@ def test_the_table_of_errors_is_total() -> None:
 def test_kinds_by_code(kind: type[SourceError], codes: tuple[int, ...]) -> None:
     """Both drivers' errors of one code become the same kind."""
     for code in codes:
-        assert type(translate(pymysql.err.OperationalError(code, "x"), "reading")) is kind, code
-        assert type(translate(asyncmy.errors.OperationalError(code, "x"), "reading")) is kind, code
+        assert type(said_as(translated, pymysql.err.OperationalError(code, "x"))) is kind, code
+        assert type(said_as(translated, asyncmy.errors.OperationalError(code, "x"))) is kind, code

@@ -17,12 +17,12 @@ import sqlalchemy.exc
 from rivet.config.settings import Secret, SourceSettings, Tls
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
 from rivet.source.opening import open_source
-from rivet.source.postgres.errors import DRIVER_ERRORS, translate
+from rivet.source.postgres.errors import DRIVER_ERRORS, translated
 from rivet.source.protocol import Request
 from tests.servers.database import Database
 from tests.servers.postgres import PostgresServer
 from tests.source.cutting_proxy import CuttingProxy
-from tests.source.reading import in_session, read_all, read_scan, settings_of
+from tests.source.reading import in_session, read_all, read_scan, said_as, settings_of
 
 WRONG = "wr@ng/pass word#1%"
 
@@ -214,10 +214,8 @@ def test_the_table_of_errors_is_total() -> None:
     assert len(raised) > 400
     for error in raised:
         assert isinstance(error, DRIVER_ERRORS)
-        translated = translate(error, "reading")
-        assert isinstance(translated, SourceError)
-        assert re.fullmatch("reading: (said so|timed out).*", str(translated))
-    assert isinstance(translate(raised[-1], "reading"), SourceUnavailable)
+        assert re.fullmatch("reading: (said so|timed out).*", str(said_as(translated, error)))
+    assert isinstance(said_as(translated, raised[-1]), SourceUnavailable)
 
 
 def is_error(kind: object) -> bool:
@@ -254,5 +252,5 @@ def test_kinds_by_sqlstate(sqlstate: str, kind: type[SourceError]) -> None:
     """Both drivers' errors of one SQLSTATE become the same kind."""
     ours = psycopg.errors.lookup(sqlstate)("x")
     theirs = asyncpg.PostgresError.new({"C": sqlstate, "M": "x", "S": "ERROR"})
-    assert type(translate(ours, "reading")) is kind
-    assert type(translate(theirs, "reading")) is kind
+    assert type(said_as(translated, ours)) is kind
+    assert type(said_as(translated, theirs)) is kind

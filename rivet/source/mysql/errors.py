@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 import asyncmy.errors
 import pymysql.err
 import sqlalchemy.exc
 
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.source.translation import UNREACHED, Meaning, first_line, is_unreached, translation
 
 DRIVER_ERRORS = (
     asyncmy.errors.MySQLError,
@@ -18,8 +18,6 @@ DRIVER_ERRORS = (
     sqlalchemy.exc.SQLAlchemyError,
     OSError,  # refused, reset, timed out, no such host, TLS
 )
-
-_Meaning = tuple[type[SourceError], str | None]
 
 _LOGIN = "check user, password, and the host that the account is for"
 _GRANT = "grant the user SELECT on what the export reads"
@@ -32,12 +30,12 @@ _REPEATED = "give each column its own alias in the query"
 _READ_ONLY = "Rivet reads in a read-only transaction; take what writes out of the query"
 
 
-def _meanings(codes: Iterable[int], kind: type[SourceError], hint: str | None = None) -> dict[int, _Meaning]:
+def _meanings(codes: Iterable[int], kind: type[SourceError], hint: str | None = None) -> dict[int, Meaning]:
     return dict.fromkeys(codes, (kind, hint))
 
 
 # By the server's or the client's code (MySQL and MariaDB manuals, "Error Codes"); others are SourceErrors.
-_BY_CODE: dict[int, _Meaning] = (
+_BY_CODE: dict[int, Meaning] = (
     # Wrong password, host not allowed, password expired, account locked, an unknown way to log in.
     _meanings((1045, 1130, 1251, 1275, 1524, 1698, 1820, 1862, 2054, 2059, 2061), SourceDenied, _LOGIN)
     | _meanings((1045, 1129, 3118, 4151), SourceDenied, _LOGIN)
@@ -54,30 +52,10 @@ _BY_CODE: dict[int, _Meaning] = (
     | _meanings((1205, 1213, 1927, 3572), SourceUnavailable)
     | _meanings((1028, 1317, 1969, 3024), SourceUnavailable, _TIMEOUT)
     | _meanings((1412, 1615), SourceUnavailable, _CHANGED)
-    # The client's own: not reached, unknown host, gone, lost, out of step; 0 is "not connected".
-    | _meanings((0, 2002, 2003, 2005, 2006, 2012, 2013, 2014, 2027, 2055), SourceUnavailable)
+    # The client's own: not reached, unknown host; gone, lost, out of step; 0 is "not connected".
+    | _meanings((2002, 2003, 2005), SourceUnavailable, UNREACHED)
+    | _meanings((0, 2006, 2012, 2013, 2014, 2027, 2055), SourceUnavailable)
 )
-
-
-@contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Raise what a driver raises as a `SourceError`; doing says what was under way: `cannot connect`."""
-    try:
-        yield
-    except DRIVER_ERRORS as exc:
-        raise translate(exc, doing) from exc
-
-
-def translate(error: BaseException, doing: str) -> SourceError:
-    """Make the `SourceError` of what a driver raised.
-
-    >>> translate(ConnectionResetError("reset by peer"), "cannot read")
-    SourceUnavailable('cannot read: reset by peer')
-    """
-    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig is not None:
-        error = error.orig
-    kind, hint = _classify(error)
-    return kind(f"{doing}: {_words(error)}", hint=hint)
 
 
 def code_of(error: BaseException) -> int | None:
@@ -95,11 +73,11 @@ def came_from_server(error: BaseException) -> bool:
 _CODED = (asyncmy.errors.MySQLError, pymysql.err.MySQLError)
 
 
-def _classify(error: BaseException) -> _Meaning:
+def _meaning_of(error: BaseException) -> Meaning:
     if _is_tls(error):
         return SourceDenied, _TLS
     if isinstance(error, OSError):
-        return SourceUnavailable, None
+        return SourceUnavailable, UNREACHED if is_unreached(error) else None
     code = code_of(error)
     if code is None:
         # What has no code did not come from the server: the talk with it broke.
@@ -117,9 +95,10 @@ def _is_tls(error: BaseException) -> bool:
     return False
 
 
-def _words(error: BaseException) -> str:
+def _words_of(error: BaseException) -> str:
     if code_of(error) is not None and len(error.args) > 1:
         return f"{error.args[1]} ({error.args[0]})" if error.args[0] else str(error.args[1])
-    if isinstance(error, TimeoutError):
-        return "timed out"
-    return str(error).split("\n", 1)[0] or type(error).__name__
+    return first_line(error)
+
+
+translated = translation(DRIVER_ERRORS, _meaning_of, _words_of)

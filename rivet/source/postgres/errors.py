@@ -7,14 +7,13 @@ may hold rows.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import asyncpg
 import psycopg
 import sqlalchemy.exc
 
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.source.translation import UNREACHED, Meaning, first_line, is_unreached, translation
 
 DRIVER_ERRORS = (
     asyncpg.PostgresError,
@@ -33,7 +32,7 @@ _GRANT = "grant the user USAGE on the schema and SELECT on what the export reads
 _TLS = "check `tls` under `source` against what the server offers"
 
 # By SQLSTATE, or its class of two signs where the whole is not named (PostgreSQL manual, appendix A).
-_BY_SQLSTATE: dict[str, tuple[type[SourceError], str | None]] = {
+_BY_SQLSTATE: dict[str, Meaning] = {
     "08": (SourceUnavailable, None),
     "25006": (SourceError, "Rivet reads in a read-only transaction; take what writes out of the query"),
     "25P03": (SourceUnavailable, _TIMEOUT),
@@ -52,29 +51,12 @@ _BY_SQLSTATE: dict[str, tuple[type[SourceError], str | None]] = {
 }
 
 
-@contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Raise what a driver raises as a `SourceError`; doing says what was under way, such as `connecting`."""
-    try:
-        yield
-    except DRIVER_ERRORS as exc:
-        raise translate(exc, doing) from exc
-
-
-def translate(error: BaseException, doing: str) -> SourceError:
-    """Make the `SourceError` of what a driver raised.
-
-    >>> translate(ConnectionResetError("reset by peer"), "reading")
-    SourceUnavailable('reading: reset by peer')
-    """
-    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig is not None:
-        error = error.orig
+def _meaning_of(error: BaseException) -> Meaning:
     kind, hint = _classify(error)
-    message, server_hint = _words(error)
-    return kind(f"{doing}: {message}", hint=hint or server_hint)
+    return kind, hint or _server_hint(error)
 
 
-def _classify(error: BaseException) -> tuple[type[SourceError], str | None]:
+def _classify(error: BaseException) -> Meaning:
     sqlstate = getattr(error, "sqlstate", None)
     if sqlstate:
         return _BY_SQLSTATE.get(sqlstate) or _BY_SQLSTATE.get(sqlstate[:2]) or (SourceError, None)
@@ -85,17 +67,24 @@ def _classify(error: BaseException) -> tuple[type[SourceError], str | None]:
         # Neither asyncpg nor libpq has a class or a code for these; both say them in English.
         if any(word in text for word in ("SSL", "certificate")):
             return SourceDenied, _TLS
-        return SourceUnavailable, None
+        return SourceUnavailable, UNREACHED if is_unreached(error) else None
     if isinstance(error, asyncpg.InterfaceError):
         return (SourceDenied, _LOGIN) if "authentication" in text.lower() else (SourceUnavailable, None)
     return SourceError, None
 
 
-def _words(error: BaseException) -> tuple[str, str | None]:
+def _server_hint(error: BaseException) -> str | None:
+    if isinstance(error, psycopg.Error):
+        return error.diag.message_hint
+    return getattr(error, "hint", None)
+
+
+def _words_of(error: BaseException) -> str:
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
-        return error.diag.message_primary, error.diag.message_hint
+        return error.diag.message_primary
     if isinstance(error, asyncpg.PostgresError):
-        return str(error.args[0] if error.args else "no reason given"), getattr(error, "hint", None)
-    if isinstance(error, TimeoutError):
-        return "timed out", None
-    return str(error).split("\n", 1)[0] or type(error).__name__, None
+        return str(error.args[0] if error.args else "no reason given")
+    return first_line(error)
+
+
+translated = translation(DRIVER_ERRORS, _meaning_of, _words_of)

@@ -6,14 +6,13 @@ The driver hands over SQLite's own messages but not its codes, so the table is b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import adbc_driver_manager
 import pyarrow as pa
 import sqlalchemy.exc
 
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.source.translation import Meaning, translation
 
 DRIVER_ERRORS = (
     adbc_driver_manager.Error,
@@ -58,27 +57,20 @@ _BY_MESSAGE: tuple[tuple[str, type[SourceError], str | None], ...] = (
 )
 
 
-@contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Raise what the driver raises as a `SourceError`; doing says what was under way, such as `reading`."""
-    try:
-        yield
-    except DRIVER_ERRORS as exc:
-        raise translate(exc, doing) from exc
+def _meaning_of(error: BaseException) -> Meaning:
+    message = _words_of(error)
+    return next(((kind, hint) for part, kind, hint in _BY_MESSAGE if part in message), (SourceError, None))
 
 
-def translate(error: BaseException, doing: str) -> SourceError:
-    r"""Make the `SourceError` of what the driver raised.
+def _words_of(error: BaseException) -> str:
+    r"""Leave out the driver's own words, and the statement.
 
-    >>> translate(OSError("[SQLite] Failed to step query: no such table: a\nquery: SELECT 'x'"), "reading")
-    SourceError('reading: no such table: a')
+    >>> _words_of(OSError("[SQLite] Failed to step query: no such table: a\nquery: SELECT 'x'"))
+    'no such table: a'
     """
-    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig is not None:
-        error = error.orig
     if isinstance(error, UnicodeDecodeError):
-        return SourceError(f"{doing}: a text is not valid UTF-8")
-    message = _PREFIX.sub("", str(error)).split(_STATEMENT, 1)[0] or type(error).__name__
-    for part, kind, hint in _BY_MESSAGE:
-        if part in message:
-            return kind(f"{doing}: {message}", hint=hint)
-    return SourceError(f"{doing}: {message}")
+        return "a text is not valid UTF-8"
+    return _PREFIX.sub("", str(error)).split(_STATEMENT, 1)[0] or type(error).__name__
+
+
+translated = translation(DRIVER_ERRORS, _meaning_of, _words_of)
