@@ -60,7 +60,7 @@ def test_lists_of_every_element_arrive(element: ColumnType) -> None:
     held = ELEMENTS[element]
     texts: list[list[str | None] | None] = [[*held, None], [], None, [None], [None, *held]]
     values = [[*held.values(), None], [], None, [None], [None, *held.values()]]
-    rows = [[None if t is None else json.dumps(t), "x"] for t in texts]
+    rows: list[list[str | None]] = [[None if t is None else json.dumps(t), "x"] for t in texts]
 
     for quote in ('"', "\x14"):
         arrived = decode(rows, column(Kind.LIST, element=element), column(Kind.STRING), quote=quote)
@@ -71,7 +71,7 @@ def test_lists_of_every_element_arrive(element: ColumnType) -> None:
 
 def test_uuids_durations_and_json_arrive() -> None:
     """Each has its own Arrow type, and NULL among the values."""
-    rows = [
+    rows: list[list[str | None]] = [
         [str(UUIDS[1]), "-838:59:59", '{"a": "é"}'],
         [None, None, None],
         [str(UUIDS[2]), "00:00:00.000001", "null"],
@@ -122,7 +122,10 @@ def test_a_value_that_does_not_fit_names_its_column(wanted: Column, text: str) -
 
 def test_types_asked_for_by_name_arrive() -> None:
     """Text that holds numbers, dates and JSON arrives as those."""
-    rows = [["12.50", "0.1", " 7 ", "1", "2023-01-01T00:00:00.1234560Z", "[1, 2]"], [None] * 6]
+    rows: list[list[str | None]] = [
+        ["12.50", "0.1", " 7 ", "1", "2023-01-01T00:00:00.1234560Z", "[1, 2]"],
+        [None] * 6,
+    ]
     kinds = (Kind.DECIMAL, Kind.FLOAT64, Kind.INT32, Kind.BOOL, Kind.INSTANT, Kind.JSON)
     arrived = decode(rows, *(column(k, lossy=True, scale=2) for k in kinds))
 
@@ -135,7 +138,7 @@ def test_long_lists_arrive() -> None:
     """One long list, and one long text in a list, decode like any other."""
     many = [str(i) for i in range(400_000)]
     long = ['"' * (10 << 20), None]
-    rows = [[json.dumps(many), json.dumps(long)], ["[]", None]]
+    rows: list[list[str | None]] = [[json.dumps(many), json.dumps(long)], ["[]", None]]
     lists = decode(
         rows,
         column(Kind.LIST, element=ColumnType(Kind.INT32)),
