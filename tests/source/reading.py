@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from rivet.config.settings import SourceSettings
 from rivet.config.url import parse_url
 from rivet.errors import SourceError
 from rivet.plan.scans import Reach, Scan
-from rivet.plan.schema import Column
+from rivet.plan.schema import Column, Override
 from rivet.source.arrow import arrow_schema
 from rivet.source.opening import open_source
 from rivet.source.protocol import Relation, Request, Session, Source
@@ -79,12 +79,17 @@ def read_scan(
 
 
 def read_all(
-    database: Database, *, table: str | None = None, query: str | None = None, order: str | None = None
+    database: Database,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    order: str | None = None,
+    overrides: Mapping[str, Override] | None = None,
 ) -> pa.Table:
     """Describe and read a table or a query in one session."""
 
     def ask(session: Session) -> pa.Table:
-        relation = session.describe(Request(table, query))
+        relation = session.describe(Request(table, query, overrides=overrides or {}))
         return read_scan(session, relation, column_of(relation, order) if order else None)
 
     return in_session(database, ask)

@@ -32,13 +32,14 @@ def test_a_probe_counts_everything_once(postgres_database: Database, sql_type: s
         relation = session.describe(Request("t"))
         column = column_of(relation, "v")
 
-        assert session.probe(relation, None) == Probe(rows=9)
+        assert session.probe(relation, None) == Probe(rows=9, unrepresentable=(("v", 5),))
         assert session.probe(relation, column) == Probe(
             rows=9,
             null_rows=2,
             unrepresentable_rows=5,
             minimum=FIRST * UNIT[sql_type],
             maximum=LAST * UNIT[sql_type],
+            unrepresentable=(("v", 5),),
         )
         counts = session.count_windows(relation, column, Axis(column.type.kind, Granularity.YEAR))
         assert [(c.label, c.rows) for c in counts] == [("0001", 1), ("9999", 1)]

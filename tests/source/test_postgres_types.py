@@ -2,116 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-import re
 import struct
-from decimal import Decimal
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 
 from rivet.errors import ColumnError
-from rivet.plan.schema import ColumnType
-from rivet.source.postgres.types import column_type
+from rivet.plan.schema import ColumnType, Fidelity, Kind, Override
+from rivet.source.postgres.types import SourceType, becomes
 from rivet.source.protocol import Request
 from tests.servers.database import Database
-from tests.source.reading import read_all, read_scan, source_of
-
-UTC = dt.UTC
-NINES = "9" * 38
-
-# Type, what it becomes, and literals with what they must arrive as; NULL is added to each.
-EXACT: list[tuple[str, str, list[tuple[str, object]]]] = [
-    ("boolean", "bool", [("true", True), ("false", False)]),
-    ("smallint", "int16", [("-32768", -(2**15)), ("32767", 2**15 - 1)]),
-    ("integer", "int32", [("-2147483648", -(2**31)), ("2147483647", 2**31 - 1)]),
-    ("bigint", "int64", [("-9223372036854775808", -(2**63)), ("9223372036854775807", 2**63 - 1)]),
-    ("real", "float", [("0.1", struct.unpack("f", struct.pack("f", 0.1))[0]), ("'-Infinity'", -math.inf)]),
-    ("double precision", "double", [("1e308", 1e308), ("0.1", 0.1), ("4.9e-324", 5e-324)]),
-    (
-        "numeric(12,2)",
-        "decimal128(12, 2)",
-        [("1234567890.12", Decimal("1234567890.12")), ("0", Decimal("0.00"))],
-    ),
-    ("numeric(38,0)", "decimal128(38, 0)", [(NINES, Decimal(NINES)), (f"-{NINES}", Decimal(f"-{NINES}"))]),
-    ("numeric(38,38)", "decimal128(38, 38)", [(f"0.{NINES}", Decimal(f"0.{NINES}"))]),
-    ("numeric(60,10)", "string", [(f"{NINES}.0123456789", f"{NINES}.0123456789")]),
-    ("numeric", "string", [("1e-30", "0." + "0" * 29 + "1"), ("'NaN'", "NaN"), ("1.10", "1.10")]),
-    ("date", "date32[day]", [("'0001-01-01'", dt.date(1, 1, 1)), ("'9999-12-31'", dt.date(9999, 12, 31))]),
-    (
-        "timestamp",
-        "timestamp[us]",
-        [
-            ("'0001-01-01 00:00:00'", dt.datetime(1, 1, 1)),
-            ("'2024-02-29 23:59:59.999999'", dt.datetime(2024, 2, 29, 23, 59, 59, 999999)),
-            ("'9999-12-31 23:59:59.999999'", dt.datetime(9999, 12, 31, 23, 59, 59, 999999)),
-        ],
-    ),
-    (
-        "timestamptz",
-        "timestamp[us, tz=UTC]",
-        [
-            ("'2021-10-31 00:30:00+00'", dt.datetime(2021, 10, 31, 0, 30, tzinfo=UTC)),
-            ("'2021-10-31 03:30:00+02'", dt.datetime(2021, 10, 31, 1, 30, tzinfo=UTC)),
-            ("'1890-01-01 00:00:00+00:53:28'", dt.datetime(1889, 12, 31, 23, 6, 32, tzinfo=UTC)),
-        ],
-    ),
-    ("time", "time64[us]", [("'00:00'", dt.time(0)), ("'23:59:59.999999'", dt.time(23, 59, 59, 999999))]),
-    ("timetz", "string", [("'12:00+02'", "12:00:00+02")]),
-    ("interval", "string", [("'1 year -2 days 03:04:05.000006'", "P1Y-2DT3H4M5.000006S")]),
-    ("text", "string", [("''", ""), ("'NULL'", "NULL"), (r"E'a\r\nb\t\"c\",😀\\'", 'a\r\nb\t"c",😀\\')]),
-    ("text", "string", [(r"'\.'", r"\."), ("'NaN'", "NaN"), ("' x '", " x "), ("'\ufeffx'", "\ufeffx")]),
-    ("varchar(5)", "string", [("'abcde'", "abcde")]),
-    ("char(4)", "string", [("'ab'", "ab  ")]),
-    ("name", "string", [("'x'", "x")]),
-    ('"char"', "string", [("'x'", "x")]),
-    ("uuid", "string", [("'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")]),
-    ("json", "string", [("'{\"a\" : 1.10}'", '{"a" : 1.10}'), ("'null'", "null")]),
-    ("jsonb", "string", [('\'{"b":1.10,"a":[]}\'', '{"a": [], "b": 1.10}')]),
-    ("bytea", "binary", [(r"'\x'", b""), (r"'\x00ff225c'", b"\x00\xff\x22\x5c")]),
-    ("xml", "string", [("'<a>&amp;</a>'", "<a>&amp;</a>")]),
-    ("money", "string", [("'1234.5'", "$1,234.50")]),
-    ("inet", "string", [("'10.0.0.1/8'", "10.0.0.1/8")]),
-    ("cidr", "string", [("'10.0.0.0/8'", "10.0.0.0/8")]),
-    ("macaddr", "string", [("'08:00:2b:01:02:03'", "08:00:2b:01:02:03")]),
-    ("bit(3)", "string", [("B'101'", "101")]),
-    ("varbit", "string", [("B''", "")]),
-    ("int4range", "string", [("'[1,5)'", "[1,5)")]),
-    ("int4multirange", "string", [("'{[1,5),[7,9)}'", "{[1,5),[7,9)}")]),
-    ("point", "string", [("'(0.1,2)'", "(0.1,2)")]),
-    ("tsvector", "string", [("'b a'", "'a' 'b'")]),
-    ("mood", "string", [("'so; so'", "so; so")]),
-    ("pair", "string", [("ROW(1, 'a b')", '(1,"a b")')]),
-    ("price", "decimal128(7, 3)", [("1234.567", Decimal("1234.567"))]),
-    ("photo", "binary", [(r"'\x01'", b"\x01")]),
-]
-
-PRELUDE = """
-CREATE TYPE mood AS ENUM ('so; so', 'well');
-CREATE TYPE pair AS (a int, b text);
-CREATE DOMAIN amount AS numeric(7,3);
-CREATE DOMAIN price AS amount CHECK (value > 0);
-CREATE DOMAIN photo AS bytea;
-"""
-
-
-def test_values_arrive_exactly(postgres_database: Database) -> None:
-    """Edge values and NULL of every handled type arrive as what the server holds."""
-    postgres_database.execute(PRELUDE)
-    script = ""
-    for number, (sql_type, _, values) in enumerate(EXACT):
-        rows = ", ".join(f"({i}, ({literal})::{sql_type})" for i, (literal, _) in enumerate(values))
-        script += f"CREATE TABLE t{number} (i int, v {sql_type});"
-        script += f"INSERT INTO t{number} VALUES {rows}, (99, NULL);"
-    postgres_database.execute(script)
-    with source_of(postgres_database).session() as session:
-        for number, (sql_type, arrow_type, values) in enumerate(EXACT):
-            relation = session.describe(Request(query=f"SELECT v FROM t{number} ORDER BY i"))
-            column = read_scan(session, relation).column("v")
-
-            assert str(column.type) == arrow_type, sql_type
-            assert column.to_pylist() == [*(expected for _, expected in values), None], sql_type
+from tests.source.reading import read_all, source_of
 
 
 def test_floats_keep_every_bit(postgres_database: Database) -> None:
@@ -156,6 +58,10 @@ REFUSED = [
     ("timestamptz", "'0044-03-15 BC'"),
     ("time", "'24:00:00'"),
     ("numeric(5,2)", "'NaN'"),
+    ("date[]", "'{2024-01-01,infinity}'"),
+    ("timestamptz[]", "'{0044-03-15 00:00+00 BC}'"),
+    ("time[]", "'{24:00:00}'"),
+    ("numeric(5,2)[]", "'{NaN}'"),
 ]
 
 
@@ -170,28 +76,85 @@ def test_values_that_fit_no_type_are_refused_by_column(postgres_database: Databa
             read_all(postgres_database, table=f"t{number}")
 
 
-UNHANDLED = [
-    ("int[]", "integer[]", 'to_json("v")::text AS "v"'),
-    ("tags", "text[]", 'to_json("v")::text AS "v"'),
-    ("regclass", "regclass", 'CAST("v" AS text) AS "v"'),
+@pytest.mark.parametrize("literal", ["'{{1,2},{3,4}}'", "'{{1}}'", "'{{{1}}}'", "'{{NULL}}'"])
+def test_arrays_of_more_dimensions_are_never_flattened(postgres_database: Database, literal: str) -> None:
+    """A column of lists that meets an array of arrays fails by name, and is exported as JSON on request."""
+    postgres_database.execute(
+        f"CREATE TABLE t (i int, \"the value\" int[]); INSERT INTO t VALUES (1, '{{1}}'), (2, {literal})"
+    )
+    with pytest.raises(ColumnError, match="'the value'") as caught:
+        read_all(postgres_database, table="t")
+
+    assert caught.value.hint is not None
+    assert "string" in caught.value.hint
+    as_json = {"the value": Override(ColumnType(Kind.STRING))}
+    (expected,) = postgres_database.fetch('SELECT to_json("the value")::text FROM t WHERE i = 2')[0]
+    assert read_all(postgres_database, table="t", overrides=as_json).column(1).to_pylist() == [
+        "[1]",
+        expected,
+    ]
+
+
+def test_a_list_begins_with_its_first_element(postgres_database: Database) -> None:
+    """An array whose first element has another number than 1 is the list of its elements."""
+    assert read_all(postgres_database, query="SELECT '[0:2]={1,NULL,3}'::int[] AS v").to_pylist() == [
+        {"v": [1, None, 3]}
+    ]
+
+
+TYPMOD_QUERIES = [
+    "SELECT n, c, a FROM t",
+    "SELECT * FROM (SELECT n, c, a FROM t OFFSET 0) AS s",
+    "SELECT * FROM v",
+    "SELECT l.n, r.c, r.a FROM t l LEFT JOIN t r USING (i)",
+    "WITH w AS MATERIALIZED (SELECT * FROM v) SELECT n, c, a FROM w",
+    "SELECT n, c, a FROM t UNION ALL SELECT n, c, a FROM v",
+    "SELECT max(n) OVER () * 0 + 1 AS other, n, c, a FROM t",
+    "SELECT d AS n, c, a FROM t",
 ]
 
 
-def test_types_not_handled_are_refused_in_describing(postgres_database: Database) -> None:
-    """A type that is not handled stops before any row, with the column's name and two ways out."""
-    postgres_database.execute("CREATE DOMAIN tags AS text[]")
-    for number, (sql_type, shown, cast) in enumerate(UNHANDLED):
-        table = f"t{number}"
-        postgres_database.execute(f"CREATE TABLE {table} (a int, v {sql_type})")
-        with source_of(postgres_database).session() as session:
-            with pytest.raises(ColumnError, match=re.escape(f"'v' is {shown},")) as caught:
-                session.describe(Request(table=table))
-            kept = session.describe(Request(table=table, exclude=("V",)))
+def test_precision_comes_through_queries(postgres_database: Database) -> None:
+    """A numeric's digits come out of subqueries, views, joins, unions and domains; expressions have none."""
+    postgres_database.execute(
+        "CREATE DOMAIN money_like AS numeric(12,2); CREATE DOMAIN more AS money_like;"
+        " CREATE TABLE t (i int, n numeric(12,2), c varchar(3), a numeric(12,2)[], d more);"
+        " CREATE VIEW v AS SELECT * FROM t"
+    )
+    with source_of(postgres_database).session() as session:
+        for query in TYPMOD_QUERIES:
+            described = {c.name: c for c in session.describe(Request(query=query)).columns}
 
-        assert caught.value.hint is not None
-        assert "exclude: [v]" in caught.value.hint
-        assert cast in caught.value.hint
-        assert [c.name for c in kept.columns] == ["a"]
+            assert str(described["n"].type) == "decimal128(12,2)", query
+            assert str(described["a"].type) == "list<decimal128(12,2)>", query
+            assert described["c"].source_type == "character varying(3)", query
+        assert described.keys() == {"n", "c", "a"}
+        (summed,) = session.describe(Request(query="SELECT sum(n) AS n FROM t")).columns
+        assert (str(summed.type), summed.source_type, summed.fidelity) == ("string", "numeric", Fidelity.TEXT)
+
+
+ODD_TYPES = [
+    ("SELECT ROW(1, 'a b') AS v", '(1,"a b")'),
+    ("SELECT ARRAY[ROW(1, 'a b')] AS v", '[{"f1":1,"f2":"a b"}]'),
+    ("SELECT 'x' AS v", "x"),
+    ("SELECT pg_typeof(1) AS v", "integer"),
+    ("SELECT '(1,2)'::tid AS v", "(1,2)"),
+    ("SELECT histogram_bounds AS v FROM pg_stats WHERE false UNION ALL SELECT NULL", None),
+    ("SELECT current_user AS v", "CURRENT_USER"),
+    ('SELECT "odd types" AS v FROM "odd types"', "(1,)"),
+]
+
+
+def test_no_type_is_refused(postgres_database: Database) -> None:
+    """What has no place of its own is the server's own text: records, pseudo-types, rows of tables."""
+    postgres_database.execute(
+        'CREATE TABLE "odd types" (v int, w text); INSERT INTO "odd types" VALUES (1, NULL)'
+    )
+    (user,) = postgres_database.fetch("SELECT current_user")[0]
+    for query, expected in ODD_TYPES:
+        (row,) = read_all(postgres_database, query=query).to_pylist()
+
+        assert row == {"v": user if expected == "CURRENT_USER" else expected}, query
 
 
 @pytest.mark.parametrize(
@@ -201,31 +164,35 @@ def test_types_not_handled_are_refused_in_describing(postgres_database: Database
 def test_odd_scales_are_widened(precision: int, scale: int, expected: str) -> None:
     """A scale below zero or above the precision is widened to a decimal that holds every value."""
     typmod = (precision << 16 | scale & 0x7FF) + 4
-    found = column_type("numeric", "b", typmod, built_in=True)
-    assert isinstance(found, ColumnType)
-    assert str(found) == expected
+    assert str(becomes(SourceType("numeric", "numeric", typmod))[0]) == expected
 
 
-def test_odd_scales_on_the_server(postgres_database: Database) -> None:
-    """The server's own odd scales give exact values."""
-    if postgres_database.fetch("SHOW server_version_num")[0][0] < "150000":
-        pytest.skip("scales below zero came with PostgreSQL 15")
-    postgres_database.execute(
-        "CREATE TABLE t (a numeric(5,-2), b numeric(3,5)); INSERT INTO t VALUES (-9999900, 0.00999)"
-    )
-    table = read_all(postgres_database, table="t")
-    assert table.to_pylist() == [{"a": Decimal(-9999900), "b": Decimal("0.00999")}]
-
-
-def test_a_server_without_encoding_is_refused_by_column(postgres_database: Database) -> None:
-    """Bytes that are no UTF-8, in a database that checks none, fail with the column's name."""
+@pytest.fixture
+def raw_bytes(postgres_database: Database) -> Iterator[Database]:
+    """Give a database without an encoding."""
+    name = f"{postgres_database.name}_raw"
     postgres_database.server.execute(
-        "CREATE DATABASE raw_bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
+        f"CREATE DATABASE {name} OWNER rivet ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
     )
-    raw = Database(postgres_database.server, "raw_bytes")
-    try:
-        with pytest.raises(ColumnError, match="'note'"):
-            read_all(raw, query=r"SELECT 1 AS id, E'\xe9t\xe9' AS note")
-        assert read_all(raw, query="SELECT 'été' AS \"Été\"").to_pylist() == [{"Été": "été"}]
-    finally:
-        postgres_database.server.drop_database("raw_bytes")
+    yield Database(postgres_database.server, name)
+    postgres_database.server.drop_database(name)
+
+
+def test_a_server_without_encoding_is_refused_by_column(raw_bytes: Database) -> None:
+    """Bytes that are no UTF-8, in a database that checks none, fail with the column's name."""
+    raw_bytes.execute(r"CREATE TABLE t AS SELECT E'\xe9t\xe9' AS note, ARRAY[E'\xe9'] AS notes")
+    for column in ("note", "notes"):
+        with pytest.raises(ColumnError, match=f"'{column}'"):
+            read_all(raw_bytes, query=f"SELECT {column} FROM t")
+    assert read_all(raw_bytes, query="SELECT 'été' AS \"Été\"").to_pylist() == [{"Été": "été"}]
+
+
+def test_bytes_that_are_no_text_are_had_as_binary(raw_bytes: Database) -> None:
+    """The override `binary` gives the bytes of a text as they lie in the database."""
+    raw_bytes.execute(r"CREATE TABLE t AS SELECT E'\xe9t\xe9' AS note, E'\xff '::char(3) AS padded")
+    table = read_all(
+        raw_bytes,
+        table="t",
+        overrides=dict.fromkeys(("note", "padded"), Override(ColumnType(Kind.BINARY))),
+    )
+    assert table.to_pylist() == [{"note": b"\xe9t\xe9", "padded": b"\xff  "}]

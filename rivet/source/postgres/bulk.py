@@ -13,7 +13,7 @@ from rivet.plan.schema import Column
 from rivet.source.csv import CsvDecoder
 from rivet.source.csv_batches import CsvBatches
 from rivet.source.pipe import BlockStream, ReaderThread, Write
-from rivet.source.postgres.connecting import address_of, close_bulk, open_bulk
+from rivet.source.postgres.connecting import address_of, close_bulk, line_of, open_bulk
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
 
@@ -55,7 +55,7 @@ class BulkReader:
                 )
             return int(copied[1])
 
-        return self._thread.stream(produce)
+        return self._thread.stream(produce, line_of(connection))
 
     def close(self) -> None:
         """Close the connection, cancelling what it is doing. May be called again."""
@@ -75,12 +75,13 @@ class PostgresBatches(CsvBatches):
         give_back: Callable[[BulkReader], None],
         statement: str,
         columns: Sequence[Column],
+        nulled: Sequence[str],
     ) -> None:
         super().__init__(translated)
         self._take = take
         self._give_back = give_back
         self._statement = statement
-        self._decoder = CsvDecoder(columns, hex_binary=True)
+        self._decoder = CsvDecoder(columns, nulled=nulled, hex_binary=True)
         self._reader: BulkReader | None = None
 
     def _begin(self) -> BlockStream:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +11,36 @@ import psycopg
 import sqlalchemy
 from psycopg import generators, pq
 
-from rivet.errors import ColumnError, SourceError
-from rivet.plan.schema import Column
-from rivet.source.columns import kept_columns
-from rivet.source.postgres.catalogue import Table, find_table, indexed_columns, primary_key
+from rivet.errors import SourceError
+from rivet.plan.schema import Column, Override
+from rivet.source.columns import kept_columns, resolved_overrides
+from rivet.source.postgres.catalogue import find_table, indexed_columns, primary_key
 from rivet.source.postgres.connecting import driver_of, run_text
 from rivet.source.postgres.errors import translated
-from rivet.source.postgres.statements import query_item, quoted, table_item
-from rivet.source.postgres.types import column_type
-from rivet.source.protocol import Consistency, Relation, Request
+from rivet.source.postgres.rendering import Rendering, rendering
+from rivet.source.postgres.statements import PostgresRelation, query_item, table_item
+from rivet.source.postgres.types import SourceType
+from rivet.source.protocol import Consistency, Request
 
+# A domain in an array is followed to what it rests on; one of a whole column never comes here. An array knows
+# its element by `typarray`, where `typelem` would take `name` for an array of signs.
 _TYPES = """
-SELECT format_type(d.oid, d.typmod), t.typname, t.typtype, t.typnamespace = 'pg_catalog'::regnamespace
-FROM unnest(%(oids)s::oid[], %(typmods)s::int4[]) WITH ORDINALITY AS d(oid, typmod, place)
-JOIN pg_catalog.pg_type t ON t.oid = d.oid
-ORDER BY d.place
+WITH RECURSIVE described AS (
+    SELECT d.place, format_type(d.oid, d.typmod) AS shown, coalesce(e.oid, d.oid) AS oid, d.typmod,
+        e.oid IS NOT NULL AS is_array
+    FROM unnest(%(oids)s::oid[], %(typmods)s::int4[]) WITH ORDINALITY AS d(oid, typmod, place)
+    LEFT JOIN pg_catalog.pg_type e ON e.typarray = d.oid
+), based AS (
+    SELECT * FROM described
+    UNION ALL
+    SELECT b.place, b.shown, t.typbasetype, t.typtypmod, b.is_array
+    FROM based b JOIN pg_catalog.pg_type t ON t.oid = b.oid WHERE t.typtype = 'd'
+)
+SELECT b.shown, t.typname, b.typmod, t.typnamespace = 'pg_catalog'::regnamespace, b.is_array,
+    t.typtype <> 'p' AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid)
+FROM based b JOIN pg_catalog.pg_type t ON t.oid = b.oid
+WHERE t.typtype <> 'd'
+ORDER BY b.place
 """
 
 
@@ -37,19 +52,19 @@ class _Described:
     typmod: int
 
 
-def describe(connection: sqlalchemy.Connection, request: Request) -> Relation:
+def describe(connection: sqlalchemy.Connection, request: Request) -> PostgresRelation:
     """Describe a table or query.
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
-        ColumnError: A column's type is not handled.
+        ColumnError: A column cannot become what the config asks for.
     """
     if request.query is not None:
-        return _describe_query(connection, request.query, request.exclude)
-    return _describe_table(connection, request.table or "", request.exclude)
+        return _describe_query(connection, request.query, request)
+    return _describe_table(connection, request.table or "", request)
 
 
-def _describe_table(connection: sqlalchemy.Connection, text: str, exclude: Sequence[str]) -> Relation:
+def _describe_table(connection: sqlalchemy.Connection, text: str, request: Request) -> PostgresRelation:
     def fetch(statement: str, parameters: dict[str, Any]) -> Sequence[Any]:
         return connection.exec_driver_sql(statement, parameters).all()
 
@@ -59,10 +74,11 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, exclude: Seque
     from_item = table_item(table.schema, table.name)
     doing = f"cannot describe table {str(table)!r}"
     described = _output(connection, f"SELECT * FROM {from_item}", doing)
-    columns = _columns(connection, kept_columns(described, exclude), table)
+    kept = kept_columns(described, request.exclude)
+    columns, renderings = _columns(connection, kept, request.overrides)
     names = {c.name for c in columns}
     estimate, consistency, reason = _estimate(connection, from_item, doing)
-    return Relation(
+    return PostgresRelation(
         from_item=from_item,
         columns=columns,
         table=str(table),
@@ -71,26 +87,29 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, exclude: Seque
         estimated_rows=estimate,
         consistency=consistency,
         consistency_reason=reason,
+        renderings=renderings,
     )
 
 
-def _describe_query(connection: sqlalchemy.Connection, text: str, exclude: Sequence[str]) -> Relation:
+def _describe_query(connection: sqlalchemy.Connection, text: str, request: Request) -> PostgresRelation:
     # The tokenizer is heavy, and tables do not need it.
     from rivet.source.query import checked_query, query_sha256
 
     query = checked_query(text, "postgres")
     doing = "cannot describe the query"
     described = _output(connection, query, doing)
-    columns = _columns(connection, kept_columns(described, exclude), None)
+    kept = kept_columns(described, request.exclude)
+    columns, renderings = _columns(connection, kept, request.overrides)
     from_item = query_item(query)
     estimate, consistency, reason = _estimate(connection, from_item, doing)
-    return Relation(
+    return PostgresRelation(
         from_item=from_item,
         columns=columns,
         query_sha256=query_sha256(text),
         estimated_rows=estimate,
         consistency=consistency,
         consistency_reason=reason,
+        renderings=renderings,
     )
 
 
@@ -118,22 +137,21 @@ def _output(connection: sqlalchemy.Connection, statement: str, doing: str) -> li
 
 
 def _columns(
-    connection: sqlalchemy.Connection, described: Sequence[tuple[str, _Described]], table: Table | None
-) -> tuple[Column, ...]:
+    connection: sqlalchemy.Connection,
+    described: Sequence[tuple[str, _Described]],
+    overrides: Mapping[str, Override],
+) -> tuple[tuple[Column, ...], dict[str, Rendering]]:
+    wanted = resolved_overrides([name for name, _ in described], overrides)
     parameters = {"oids": [d.oid for _, d in described], "typmods": [d.typmod for _, d in described]}
     with translated("cannot look up the types of the columns"):
         types = connection.exec_driver_sql(_TYPES, parameters).all()
-    columns = []
-    for (name, output), (shown, typname, typtype, built_in) in zip(described, types, strict=True):
-        kind = column_type(typname, typtype, output.typmod, built_in=built_in)
-        if kind is None:
-            cast = "to_json({0})::text" if typname.startswith("_") else "CAST({0} AS text)"
-            hint = f"cast it in a query: SELECT …, {cast.format(quoted(name))} AS {quoted(name)} FROM …"
-            if table is not None:
-                hint += f", or leave it out: exclude: [{name}]"
-            raise ColumnError(f"column {name!r} is {shown}, a type that is not handled yet", hint=hint)
-        columns.append(Column(name, kind, shown))
-    return tuple(columns)
+    columns, renderings = [], {}
+    for (name, _), found in zip(described, types, strict=True):
+        source = SourceType(*found)
+        rendered = rendering(name, source, wanted.get(name))
+        columns.append(rendered.column(name, source))
+        renderings[name] = rendered
+    return tuple(columns), renderings
 
 
 def _estimate(

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy
 
+from rivet.errors import ColumnError
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
@@ -17,7 +18,12 @@ from rivet.source.postgres.bulk import BulkReader, PostgresBatches
 from rivet.source.postgres.connecting import run_text
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
-from rivet.source.postgres.statements import count_statement, probe_statement, read_statement
+from rivet.source.postgres.statements import (
+    PostgresRelation,
+    count_statement,
+    probe_statement,
+    read_statement,
+)
 from rivet.source.protocol import Batches, Probe, Relation, Request
 
 _GATHERS = ("Gather", "Gather Merge")
@@ -44,17 +50,27 @@ class PostgresSession:
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement."""
-        statement = probe_statement(relation.from_item, column)
-        row = self._rows(statement, f"cannot probe {relation.label}")[0]
+        relation = _own(relation)
+        if column is not None and column not in relation.unsure:
+            raise ColumnError(
+                f"column {column.name!r} is {column.source_type} in the database, and only its values are "
+                f"read as {column.type}: neither order nor index of it serve a partitioned export",
+                hint="cast it in a query, and take the type out of `columns`",
+            )
+        statement = probe_statement(relation, column)
+        rows, *found = self._rows(statement, f"cannot probe {relation.label}")[0]
+        counts = {c.name: count for c, count in zip(relation.unsure, found, strict=False)}
+        unrepresentable = tuple((name, count) for name, count in counts.items() if count)
         if column is None:
-            return Probe(rows=row[0])
-        rows, not_null, fitting, minimum, maximum = row
+            return Probe(rows, unrepresentable=unrepresentable)
+        not_null, minimum, maximum = found[-3:]
         return Probe(
             rows=rows,
             null_rows=rows - not_null,
-            unrepresentable_rows=not_null - fitting,
+            unrepresentable_rows=counts[column.name],
             minimum=None if minimum is None else _on_axis(minimum, column.type.kind),
             maximum=None if maximum is None else _on_axis(maximum, column.type.kind),
+            unrepresentable=unrepresentable,
         )
 
     def count_windows(
@@ -67,7 +83,7 @@ class PostgresSession:
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
-        statement = read_statement(relation.from_item, relation.columns, column, scan, relation.primary_key)
+        statement = read_statement(_own(relation), relation.columns, column, scan)
         with translated(f"cannot plan {relation.label}"):
             plan = describing.explain(self._connection, statement)
         return _largest_sort(plan, 1)
@@ -76,8 +92,9 @@ class PostgresSession:
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
         """Read a scan; see the protocol."""
-        statement = read_statement(relation.from_item, columns, column, scan, relation.primary_key)
-        return PostgresBatches(self._take_reader, self._idle.append, statement, columns)
+        statement = read_statement(_own(relation), columns, column, scan)
+        nulled = [c.name for c in columns if c.name in relation.nulled]
+        return PostgresBatches(self._take_reader, self._idle.append, statement, columns, nulled)
 
     def _take_reader(self) -> BulkReader:
         if self._idle:
@@ -88,6 +105,12 @@ class PostgresSession:
     def _rows(self, statement: str, doing: str) -> Sequence[Any]:
         with translated(doing):
             return run_text(self._connection, statement).all()
+
+
+def _own(relation: Relation) -> PostgresRelation:
+    if not isinstance(relation, PostgresRelation):
+        raise TypeError(f"{relation.label} was not described by this session")
+    return relation
 
 
 def _on_axis(value: dt.date, kind: Kind) -> int:

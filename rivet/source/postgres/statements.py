@@ -5,16 +5,31 @@ A relation stands in brackets under one alias, so that a name of the user's can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
+from rivet.source.postgres.rendering import VALUE, Rendering
+from rivet.source.protocol import Relation
 
 ALIAS = "rivet"
 # The calendar that a value must fit: year 1 up to, and not with, year 10000.
 _FIRST_DAY, _END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresRelation(Relation):
+    """A relation, and how each of its columns is rendered, by name."""
+
+    renderings: Mapping[str, Rendering] = field(default_factory=dict)
+
+    @property
+    def unsure(self) -> list[Column]:
+        """List the columns that can hold unrepresentable values."""
+        return [c for c in self.columns if self.renderings[c.name].unfit]
 
 
 def quoted(name: str) -> str:
@@ -36,15 +51,20 @@ def query_item(query: str) -> str:
     return f"(\n{query}\n) AS {ALIAS}"
 
 
-def probe_statement(from_item: str, column: Column | None) -> str:
-    """Ask for rows, rows with a value, rows with one that fits the calendar, and their least and greatest."""
-    if column is None:
-        return f"SELECT count(*) FROM {from_item}"
-    name, fits = _name(column), _fits(column)
-    return (
-        f"SELECT count(*), count({name}), count(*) FILTER (WHERE {fits}), "
-        f"min({name}) FILTER (WHERE {fits}), max({name}) FILTER (WHERE {fits}) FROM {from_item}"
-    )
+def probe_statement(relation: PostgresRelation, column: Column | None) -> str:
+    """Ask for rows, then for those with an unrepresentable value in each column that can hold one.
+
+    With a partition column, ask then for its values, the least and the greatest of those that fit.
+    """
+    asked = ["count(*)"]
+    asked += [f"count(*) FILTER (WHERE {_unfit(relation, c)})" for c in relation.unsure]
+    if column is not None:
+        name, fits = _name(column), _fits(column)
+        asked.append(f"count({name})")
+        asked += [
+            f"{least_or_greatest}({name}) FILTER (WHERE {fits})" for least_or_greatest in ("min", "max")
+        ]
+    return f"SELECT {', '.join(asked)} FROM {relation.from_item}"
 
 
 def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:
@@ -55,24 +75,33 @@ def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) ->
 
 
 def read_statement(
-    from_item: str, columns: Sequence[Column], column: Column | None, scan: Scan, ties: Sequence[str]
+    relation: PostgresRelation, columns: Sequence[Column], column: Column | None, scan: Scan
 ) -> str:
-    """Ask for a scan, ordered by the partition column, ties by further columns."""
-    selected = ", ".join(_rendered(c) for c in columns)
-    statement = f"SELECT {selected} FROM {from_item}"
+    """Ask for a scan, ordered by the partition column, ties by the primary key.
+
+    After the columns stands for each nulled one whether its NULL is no NULL in the database.
+    """
+    nulled = [c for c in columns if c.name in relation.nulled]
+    selected = [_cell(relation, c) for c in columns]
+    selected += [f"({_unfit(relation, c)}) IS TRUE" for c in nulled]
+    statement = f"SELECT {', '.join(selected)} FROM {relation.from_item}"
     if column is None:
         return statement
-    name = _name(column)
+    name = order = _name(column)
     if scan.reach is Reach.NULLS:
         statement += f" WHERE {name} IS NULL"
+        if column in nulled:
+            statement += f" OR {_unfit(relation, column)}"
     elif scan.start is not None and scan.end is not None:
         # In a zone the first and the last window may reach beyond the calendar, where no row of theirs is.
         first, beyond = _calendar(column.type.kind)
         bounds = (max(scan.start, first), min(scan.end, beyond))
         start, end = (_literal(bound, column.type.kind) for bound in bounds)
         statement += f" WHERE {name} >= {start} AND {name} < {end}"
-    order = [name, *(f"{ALIAS}.{quoted(tie)}" for tie in ties if tie != column.name)]
-    return f"{statement} ORDER BY {', '.join(order)}"
+    elif column in nulled:
+        order = f"CASE WHEN {_fits(column)} THEN {name} END"
+    ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
+    return f"{statement} ORDER BY {', '.join([order, *ties])}"
 
 
 def _name(column: Column) -> str:
@@ -87,9 +116,18 @@ def _less(column: Column, seconds: int) -> str:
     return f"({name} AT TIME ZONE 'UTC')" if column.type.kind is Kind.INSTANT else name
 
 
-def _rendered(column: Column) -> str:
+def _cell(relation: PostgresRelation, column: Column) -> str:
     """Write a column as it is read; what COPY renders well by itself stays as it is."""
-    return f"encode({_name(column)}, 'hex')" if column.type.kind is Kind.BINARY else _name(column)
+    cell = relation.renderings[column.name].cell.replace(VALUE, _name(column))
+    return (
+        f"CASE WHEN {_unfit(relation, column)} THEN NULL ELSE {cell} END"
+        if column.name in relation.nulled
+        else cell
+    )
+
+
+def _unfit(relation: PostgresRelation, column: Column) -> str:
+    return relation.renderings[column.name].unfit.replace(VALUE, _name(column))
 
 
 def _fits(column: Column) -> str:

@@ -1,13 +1,16 @@
 """PostgreSQL's types in Arrow's terms. Pure.
 
-Whatever becomes a string does so in the exact text that the server writes under the pinned settings.
+Whatever becomes a string does so in the exact text that the server writes under the pinned settings. There is
+no type without such a text, so that no column is ever refused.
 """
 
 from __future__ import annotations
 
-from rivet.plan.schema import ColumnType, Kind, decimal_type
+from dataclasses import dataclass
 
-_BUILT_IN: dict[str, Kind] = {
+from rivet.plan.schema import ColumnType, Fidelity, Kind, decimal_type
+
+_OWN_KINDS: dict[str, Kind] = {
     "bool": Kind.BOOL,
     "int2": Kind.INT16,
     "int4": Kind.INT32,
@@ -19,44 +22,68 @@ _BUILT_IN: dict[str, Kind] = {
     "timestamptz": Kind.INSTANT,
     "time": Kind.TIME,
     "bytea": Kind.BINARY,
-} | dict.fromkeys(
-    (
-        *("text", "varchar", "bpchar", "char", "name", "uuid", "json", "jsonb", "xml", "money"),
-        *("interval", "timetz", "inet", "cidr", "macaddr", "macaddr8", "bit", "varbit"),
-        *("tsvector", "tsquery", "point", "line", "lseg", "box", "path", "polygon", "circle"),
-    ),
-    Kind.STRING,
-)
-# pg_type.typtype: composite, enum, multirange, range
-_TEXT_CLASSES = frozenset("cemr")
-_TEXT_EXTENSIONS = frozenset({"citext"})
+}
+_TEXTS = frozenset({"text", "varchar", "bpchar", "char", "name", "cstring"})
+_EXTENSION_TEXTS = frozenset({"citext"})
 
 
-def column_type(name: str, typtype: str, typmod: int, *, built_in: bool) -> ColumnType | None:
-    """Give the type of a column, or None where it is not handled.
+@dataclass(frozen=True, slots=True)
+class SourceType:
+    """What the catalogue says of a column's type, or of its element's for an array; never a domain.
 
-    Args:
+    Attributes:
+        shown: The whole type as the server writes it, such as `numeric(12,2)[]`.
         name: `pg_type.typname`.
-        typtype: `pg_type.typtype`.
         typmod: What follows the type in brackets, in the server's encoding; -1 where nothing does.
         built_in: The type belongs to `pg_catalog`.
-
-    >>> str(column_type("numeric", "b", 786438, built_in=True))
-    'decimal128(12,2)'
+        is_array: The column holds arrays of it.
+        is_flat: Such arrays hold values of a type that is no array itself, and that has a name.
     """
-    if typtype in _TEXT_CLASSES or (typtype == "b" and name in _TEXT_EXTENSIONS):
-        return ColumnType(Kind.STRING)
-    if typtype != "b" or not built_in:
-        return None
-    if name == "numeric":
-        return _decimal(typmod)
-    kind = _BUILT_IN.get(name)
-    return ColumnType(kind) if kind is not None else None
+
+    shown: str
+    name: str
+    typmod: int = -1
+    built_in: bool = True
+    is_array: bool = False
+    is_flat: bool = True
+
+    @property
+    def is_text(self) -> bool:
+        """Tell whether a single value is text, and not only written as text."""
+        return not self.is_array and self.name in (_TEXTS if self.built_in else _EXTENSION_TEXTS)
+
+    @property
+    def digits(self) -> tuple[int, int] | None:
+        """Give a numeric's precision and scale, or None where it has none (`numerictypmodin`, numeric.c)."""
+        if self.typmod < 0:
+            return None
+        return (self.typmod - 4) >> 16 & 0xFFFF, ((self.typmod - 4 & 0x7FF) ^ 1024) - 1024
 
 
-def _decimal(typmod: int) -> ColumnType:
-    """Read precision and scale out of a modifier (`numerictypmodin` in the server's numeric.c)."""
-    if typmod < 0:
-        return ColumnType(Kind.STRING)
-    precision, scale = (typmod - 4) >> 16 & 0xFFFF, ((typmod - 4 & 0x7FF) ^ 1024) - 1024
-    return decimal_type(precision, scale) or ColumnType(Kind.STRING)
+def becomes(source: SourceType) -> tuple[ColumnType, Fidelity]:
+    """Say what a column becomes without an override, and how its values arrive.
+
+    >>> [str(part) for part in becomes(SourceType("numeric(12,2)", "numeric", 786438))]
+    ['decimal128(12,2)', 'exact']
+    >>> [str(part) for part in becomes(SourceType("inet[]", "inet", is_array=True))]
+    ['list<string>', 'text']
+    """
+    if source.is_array:
+        if not source.is_flat:
+            return ColumnType(Kind.STRING), Fidelity.TEXT
+        element, fidelity = _single(source)
+        return ColumnType(Kind.LIST, element=element), fidelity
+    return _single(source)
+
+
+def _single(source: SourceType) -> tuple[ColumnType, Fidelity]:
+    texts = _TEXTS if source.built_in else _EXTENSION_TEXTS
+    if source.name in texts:
+        return ColumnType(Kind.STRING), Fidelity.EXACT
+    if source.built_in and source.name in _OWN_KINDS:
+        return ColumnType(_OWN_KINDS[source.name]), Fidelity.EXACT
+    if source.built_in and source.name == "numeric" and source.digits is not None:
+        decimal = decimal_type(*source.digits)
+        if decimal is not None:
+            return decimal, Fidelity.EXACT
+    return ColumnType(Kind.STRING), Fidelity.TEXT

@@ -1,0 +1,74 @@
+"""Which columns hold numbers, and which kinds of number hold all of them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivet.plan.schema import ColumnType, Kind
+from rivet.source.postgres.types import SourceType
+
+INTEGERS: dict[Kind, tuple[int, int]] = {
+    Kind(f"{sign}int{bits}"): (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+"""Least and greatest value of each kind of whole numbers."""
+
+_FLOAT_BITS = {Kind.FLOAT32: 24, Kind.FLOAT64: 53}
+_BY_NAME = {
+    **dict.fromkeys(("oid", "xid", "cid"), Kind.UINT32),
+    "int2": Kind.INT16,
+    "int4": Kind.INT32,
+    "int8": Kind.INT64,
+    "xid8": Kind.UINT64,
+    "float4": Kind.FLOAT32,
+    "float8": Kind.FLOAT64,
+    "numeric": Kind.DECIMAL,
+    "money": Kind.DECIMAL,
+}
+_MONEY_DIGITS = (19, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A column of numbers, or of text that may hold them.
+
+    Attributes:
+        kind: The kind that holds them; DECIMAL for every numeric, STRING for text.
+        digits: Precision and scale of a numeric, or None where it has none.
+    """
+
+    kind: Kind
+    digits: tuple[int, int] | None = None
+
+
+def number_of(source: SourceType) -> Number | None:
+    """Give what a column holds as numbers, or None where it holds none."""
+    if source.is_text:
+        return Number(Kind.STRING)
+    kind = _BY_NAME.get(source.name) if source.built_in and not source.is_array else None
+    if kind is not Kind.DECIMAL:
+        return None if kind is None else Number(kind)
+    return Number(kind, _MONEY_DIGITS if source.name == "money" else source.digits)
+
+
+def holds(number: Number, target: ColumnType) -> bool:
+    """Tell whether the target holds every value, those apart that are no finite number."""
+    if number.kind in INTEGERS:
+        least, greatest = INTEGERS[number.kind]
+        if target.kind in INTEGERS:
+            return INTEGERS[target.kind][0] <= least and greatest <= INTEGERS[target.kind][1]
+        if target.kind in _FLOAT_BITS:
+            return greatest <= 1 << _FLOAT_BITS[target.kind]
+        return target.precision - target.scale >= len(str(greatest))
+    if number.digits is not None:
+        precision, scale = number.digits
+        if target.kind in INTEGERS:
+            least, greatest = INTEGERS[target.kind]
+            return scale <= 0 and least < 0 and precision - scale < len(str(greatest))
+        return (
+            target.kind is Kind.DECIMAL
+            and scale <= target.scale
+            and precision - scale <= target.precision - target.scale
+        )
+    return (number.kind, target.kind) == (Kind.FLOAT32, Kind.FLOAT64)

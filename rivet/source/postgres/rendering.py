@@ -1,0 +1,150 @@
+"""How each column is rendered: the SQL that gives its cell, and which of its values fit no type. Pure.
+
+In templates `{v}` stands for the column. Functions and types are named with their schema, since the search
+path is the user's own and may hold others of the same names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
+from rivet.source.columns import refused_override
+from rivet.source.postgres.numbers import INTEGERS, holds, number_of
+from rivet.source.postgres.types import SourceType, becomes
+
+VALUE = "{v}"
+_TEXT = "CAST({v} AS pg_catalog.text)"
+_JSON = "pg_catalog.array_to_json({v})"
+_HEX = "pg_catalog.encode({v}, 'hex')"
+# The output function's own text, where a cast to text gives another: it strips blanks or adds a netmask.
+_PRINTED = "CASE WHEN {v} IS NOT NULL THEN pg_catalog.format('%s', {v}) END"
+_CAST_DIFFERS = frozenset({"bpchar", "inet", "cidr"})
+
+# What lies outside the years 1 to 9999, or is no number of finite size; no finite numeric reaches the bound.
+_UNFIT = {
+    Kind.DATE: "{v} < DATE '0001-01-01' OR {v} >= DATE '10000-01-01'",
+    Kind.TIMESTAMP: "{v} < TIMESTAMP '0001-01-01' OR {v} >= TIMESTAMP '10000-01-01'",
+    Kind.INSTANT: "{v} < TIMESTAMPTZ '0001-01-01 00:00+00' OR {v} >= TIMESTAMPTZ '10000-01-01 00:00+00'",
+}
+_UNFIT_NUMERIC = "{v} <= -1e131071 OR {v} >= 1e131071"
+
+_SAME_VALUES = {("uuid", Kind.UUID), ("json", Kind.JSON), ("jsonb", Kind.JSON)}
+_FROM_TEXT = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.UUID, Kind.JSON)
+_WRITTEN_IN_CONFIG = {Kind.DECIMAL: "decimal(p,s)", Kind.INSTANT: "timestamptz"}
+_NUMBERS = (*INTEGERS, Kind.FLOAT32, Kind.FLOAT64, Kind.DECIMAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What a column becomes, and the SQL for it.
+
+    Attributes:
+        cell: Gives the value's cell.
+        unfit: True for a value that the type cannot represent and that the policy may turn into NULL; empty
+            where there is none.
+    """
+
+    type: ColumnType
+    fidelity: Fidelity
+    cell: str = VALUE
+    unfit: str = ""
+
+    def column(self, name: str, source: SourceType) -> Column:
+        """Describe the column."""
+        return Column(name, self.type, source.shown, self.fidelity)
+
+
+def rendering(name: str, source: SourceType, override: Override | None) -> Rendering:
+    """Say how a column is rendered, by its own type or by what the config asks for.
+
+    Raises:
+        ColumnError: The column cannot become that, with the types that it can become.
+    """
+    own, fidelity = becomes(source)
+    if override is None or (override.type == own and override.unit is None):
+        return Rendering(own, fidelity, _own_cell(source, own), _unfit(source, own))
+    found = None if override.unit is not None else _overridden(source, override.type)
+    if found is None:
+        raise refused_override(name, source.shown, override, _possible(source, own))
+    return found
+
+
+def _own_cell(source: SourceType, own: ColumnType) -> str:
+    if own.element is not None:
+        return _list_cell(source, own.element.kind)
+    if source.is_array:
+        return _JSON
+    return _HEX if own.kind is Kind.BINARY else VALUE
+
+
+def _list_cell(source: SourceType, element: Kind) -> str:
+    """Write a list as JSON of strings, each the cell of its element."""
+    if source.built_in and source.name in _CAST_DIFFERS:
+        return _JSON
+    array = "{v}"
+    if element is Kind.BOOL:  # as text, a truth value is a word
+        array = "CAST({v} AS pg_catalog.int4[])"
+    return f"pg_catalog.array_to_json(CAST({array} AS pg_catalog.text[]))"
+
+
+def _unfit(source: SourceType, target: ColumnType) -> str:
+    if source.is_array:
+        return ""
+    if source.built_in and source.name == "numeric" and target.kind is Kind.DECIMAL:
+        return _UNFIT_NUMERIC
+    return "" if source.is_text else _UNFIT.get(target.kind, "")
+
+
+def _overridden(source: SourceType, target: ColumnType) -> Rendering | None:
+    """Render a column as what its own type does not become, or give None where that makes no sense."""
+    kind = target.kind
+    if kind is Kind.STRING:
+        fidelity = Fidelity.EXACT if source.is_text else Fidelity.TEXT
+        return Rendering(target, fidelity, _JSON if source.is_array else VALUE)
+    if source.is_array:
+        return Rendering(target, Fidelity.TEXT, _JSON) if kind is Kind.JSON else None
+    if kind is Kind.BINARY and _holds_text(source):
+        text = _PRINTED if source.name == "bpchar" else _TEXT
+        encoded = f"pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())"
+        return Rendering(target, Fidelity.EXACT, _HEX.replace(VALUE, encoded))
+    number = number_of(source) if kind in _NUMBERS else None
+    if number is not None:
+        fidelity = Fidelity.EXACT if holds(number, target) else Fidelity.LOSSY
+        return Rendering(target, fidelity, _number_cell(source, number.kind, kind), _unfit(source, target))
+    read = _read_as(source, kind)
+    return None if read is None else Rendering(target, read)
+
+
+def _read_as(source: SourceType, kind: Kind) -> Fidelity | None:
+    """Say how values arrive whose own cells the decoder reads as another kind, or None where it cannot."""
+    if source.built_in and (source.name, kind) in _SAME_VALUES:
+        return Fidelity.EXACT
+    if source.is_text and kind in _FROM_TEXT:
+        return Fidelity.LOSSY
+    is_integer = source.built_in and source.name in ("int2", "int4", "int8")
+    return Fidelity.LOSSY if kind is Kind.BOOL and is_integer else None
+
+
+def _number_cell(source: SourceType, own: Kind, wanted: Kind) -> str:
+    """Write a number as the decoder reads another kind of it, which checks that nothing is lost."""
+    if source.name == "money":
+        return "CAST({v} AS pg_catalog.numeric)"
+    if (own, wanted) == (Kind.FLOAT32, Kind.FLOAT64):
+        return "CAST({v} AS pg_catalog.float8)"  # the same number, of which a float4's text is a rounded one
+    if own in (Kind.FLOAT32, Kind.FLOAT64) and wanted in INTEGERS:
+        # Without an exponent, as whole numbers are read; beyond the bound it is none of them anyway.
+        plain = f"CAST(CAST({_TEXT} AS pg_catalog.numeric) AS pg_catalog.text)"
+        return f"CASE WHEN pg_catalog.abs({{v}}) < 1e30 THEN {plain} ELSE {_TEXT} END"
+    return VALUE
+
+
+def _holds_text(source: SourceType) -> bool:
+    return source.is_text or (source.built_in and source.name in ("json", "xml"))
+
+
+def _possible(source: SourceType, own: ColumnType) -> list[str]:
+    """List what configs may write for a column, its own type first."""
+    kinds: list[Kind] = [] if own.kind is Kind.LIST else [own.kind]
+    kinds += [k for k in Kind if k is not own.kind and _overridden(source, ColumnType(k, 38, 9)) is not None]
+    return [_WRITTEN_IN_CONFIG.get(k, k.name.lower()) for k in kinds]
