@@ -13,7 +13,7 @@ from rivet.plan.schema import Column
 from rivet.source.csv import CsvDecoder
 from rivet.source.csv_batches import CsvBatches
 from rivet.source.pipe import BlockStream, ReaderThread, Write
-from rivet.source.postgres.connecting import address_of, close_bulk, line_of, open_bulk
+from rivet.source.postgres.connecting import address_of, close_bulk, open_bulk
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
 
@@ -42,6 +42,11 @@ class BulkReader:
             name: str = self._thread.run(self._connection.fetchval("SELECT pg_export_snapshot()"))
         return name
 
+    def hold(self, from_item: str) -> None:
+        """Lock the tables below a relation as a read does: planning does so, and keeps them to the end."""
+        with translated("cannot lock the tables"):
+            self._thread.run(self._connection.execute(f"EXPLAIN SELECT 1 FROM {from_item}"))
+
     def copy(self, statement: str) -> BlockStream:
         """Start to read a statement's rows as CSV."""
         connection = self._connection
@@ -55,7 +60,7 @@ class BulkReader:
                 )
             return int(copied[1])
 
-        return self._thread.stream(produce, line_of(connection))
+        return self._thread.stream(produce)
 
     def close(self) -> None:
         """Close the connection, cancelling what it is doing. May be called again."""

@@ -42,6 +42,7 @@ _PINNED = (
     ("standard_conforming_strings", "on"),
     ("synchronize_seqscans", "off"),
     ("idle_in_transaction_session_timeout", "0"),
+    ("lock_timeout", "60s"),  # an ALTER under way must not hold an export for ever
 )
 
 

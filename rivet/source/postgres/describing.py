@@ -14,13 +14,17 @@ from psycopg import generators, pq
 from rivet.errors import SourceError
 from rivet.plan.schema import Column, Override
 from rivet.source.columns import kept_columns, resolved_overrides
-from rivet.source.postgres.catalogue import find_table, indexed_columns, primary_key
+from rivet.source.postgres.catalogue import Fetch, find_table, indexed_columns, primary_key
 from rivet.source.postgres.connecting import driver_of, run_text
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.rendering import Rendering, rendering
+from rivet.source.postgres.row_security import hiding_in_query, hiding_in_table
 from rivet.source.postgres.statements import PostgresRelation, query_item, table_item
+from rivet.source.postgres.steadiness import unsteadiness_of
 from rivet.source.postgres.types import SourceType
 from rivet.source.protocol import Consistency, Request
+from rivet.source.query import checked_query, query_sha256
+from rivet.source.steadiness import unsteadiness
 
 # A domain in an array is followed to what it rests on; one of a whole column never comes here. An array knows
 # its element by `typarray`, where `typelem` would take `name` for an array of signs.
@@ -65,19 +69,18 @@ def describe(connection: sqlalchemy.Connection, request: Request) -> PostgresRel
 
 
 def _describe_table(connection: sqlalchemy.Connection, text: str, request: Request) -> PostgresRelation:
-    def fetch(statement: str, parameters: dict[str, Any]) -> Sequence[Any]:
-        return connection.exec_driver_sql(statement, parameters).all()
-
+    fetch = _fetching(connection)
     with translated(f"cannot look up table {text!r}"):
         table = find_table(fetch, text)
         key, indexed = primary_key(fetch, table), indexed_columns(fetch, table)
+        hiding = hiding_in_table(fetch, table)
     from_item = table_item(table.schema, table.name)
     doing = f"cannot describe table {str(table)!r}"
     described = _output(connection, f"SELECT * FROM {from_item}", doing)
     kept = kept_columns(described, request.exclude)
     columns, renderings = _columns(connection, kept, request.overrides)
     names = {c.name for c in columns}
-    estimate, consistency, reason = _estimate(connection, from_item, doing)
+    estimate, consistency, reason = _estimate(connection, from_item, doing, f"table {str(table)!r}")
     return PostgresRelation(
         from_item=from_item,
         columns=columns,
@@ -87,21 +90,24 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, request: Reque
         estimated_rows=estimate,
         consistency=consistency,
         consistency_reason=reason,
+        warnings=hiding,
         renderings=renderings,
     )
 
 
 def _describe_query(connection: sqlalchemy.Connection, text: str, request: Request) -> PostgresRelation:
-    # The tokenizer is heavy, and tables do not need it.
-    from rivet.source.query import checked_query, query_sha256
-
     query = checked_query(text, "postgres")
     doing = "cannot describe the query"
     described = _output(connection, query, doing)
+    with translated(doing):
+        hiding = hiding_in_query(_fetching(connection), query)
     kept = kept_columns(described, request.exclude)
     columns, renderings = _columns(connection, kept, request.overrides)
     from_item = query_item(query)
-    estimate, consistency, reason = _estimate(connection, from_item, doing)
+    estimate, consistency, reason = _estimate(connection, from_item, doing, "the query")
+    unsteady = unsteadiness(query, "postgres", "the query")
+    if unsteady is not None:
+        consistency, reason = Consistency.STATEMENT, unsteady.reason
     return PostgresRelation(
         from_item=from_item,
         columns=columns,
@@ -109,8 +115,13 @@ def _describe_query(connection: sqlalchemy.Connection, text: str, request: Reque
         estimated_rows=estimate,
         consistency=consistency,
         consistency_reason=reason,
+        warnings=hiding,
         renderings=renderings,
     )
+
+
+def _fetching(connection: sqlalchemy.Connection) -> Fetch:
+    return lambda statement, parameters: connection.exec_driver_sql(statement, parameters).all()
 
 
 def _output(connection: sqlalchemy.Connection, statement: str, doing: str) -> list[tuple[str, _Described]]:
@@ -155,20 +166,22 @@ def _columns(
 
 
 def _estimate(
-    connection: sqlalchemy.Connection, from_item: str, doing: str
+    connection: sqlalchemy.Connection, from_item: str, doing: str, what: str
 ) -> tuple[int | None, Consistency, str]:
-    """Let the planner guess the rows, and say whether they all come from this server's snapshot."""
+    """Let the planner guess the rows, and say whether every statement of the snapshot sees the same ones."""
     with translated(doing):
-        plan = explain(connection, f"SELECT 1 FROM {from_item}")
-    if any(node["Node Type"] == "Foreign Scan" for node in nodes(plan)):
-        reason = "it reads a foreign table, whose server has a snapshot of its own for each connection"
-        return plan["Plan Rows"], Consistency.STATEMENT, reason
-    return plan["Plan Rows"], Consistency.SNAPSHOT, ""
+        plan = explain(connection, f"SELECT * FROM {from_item}")
+        below = nodes(plan)
+        if any(node["Node Type"] == "Foreign Scan" for node in below):
+            reason = "it reads a foreign table, whose server has a snapshot of its own for each connection"
+        else:
+            reason = unsteadiness_of(below, what, lambda s, p: connection.exec_driver_sql(s, p).all())
+    return plan["Plan Rows"], Consistency.STATEMENT if reason else Consistency.SNAPSHOT, reason
 
 
 def explain(connection: sqlalchemy.Connection, statement: str) -> dict[str, Any]:
     """Give the root of a statement's plan."""
-    document = run_text(connection, f"EXPLAIN (FORMAT JSON) {statement}").scalar_one()
+    document = run_text(connection, f"EXPLAIN (VERBOSE, FORMAT JSON) {statement}").scalar_one()
     plan: dict[str, Any] = (json.loads(document) if isinstance(document, str) else document)[0]["Plan"]
     return plan
 

@@ -45,8 +45,15 @@ class PostgresSession:
             self._idle.pop().close()
 
     def describe(self, request: Request) -> Relation:
-        """Describe a table or query without running it."""
-        return describing.describe(self._connection, request)
+        """Describe a table or query without running it.
+
+        From then on both connections keep others from altering its tables. One alone would not do: an ALTER
+        that came later would wait for that one, and the other, at its first row, for the ALTER.
+        """
+        relation = describing.describe(self._connection, request)
+        for reader in self._idle:
+            reader.hold(relation.from_item)
+        return relation
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement."""
