@@ -11,7 +11,7 @@ from rivet.destination.opening import open_destination
 from rivet.errors import RivetError
 from rivet.events import Event, Listener
 from rivet.export.parts import ParquetSettings
-from rivet.export.scan import Account, prove, run_scans
+from rivet.export.scan import Account, Shape, prove, run_scans
 from rivet.export.stage import Stager
 from rivet.outcome import ExportOutcome
 from rivet.plan.names import SUCCESS_FILE
@@ -56,7 +56,7 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
         prepared = prepare(
             session, export, described, count=export.publish == "eager" and export.vanished == "error"
         )
-        record = Record(export, described, destination, context.run_id, started_at, context.clock)
+        record = Record(export, prepared.described, destination, context.run_id, started_at, context.clock)
         return _Export(context, record, prepared, tree).run(session, snapshot)
 
 
@@ -72,6 +72,7 @@ class _Export:
         self._axis = record.described.axis
         self._prepared = prepared
         self._tree = tree
+        self._account = Account()
         self._warnings = [*record.described.run_advice, *tree.warnings()]
 
     def run(self, session: Session, snapshot: ExitStack) -> ExportOutcome:
@@ -83,15 +84,15 @@ class _Export:
         publisher.begin()
         try:
             with self._stager() as stager:
-                account = self._scan(session, stager, publisher)
+                self._scan(session, stager, publisher)
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
-                return self._publish(account, stager, publisher)
+                return self._publish(stager, publisher)
         except BaseException:
             with suppress(RivetError):
                 publisher.abandon()
             raise
 
-    def _scan(self, session: Session, stager: Stager, publisher: Publisher) -> Account:
+    def _scan(self, session: Session, stager: Stager, publisher: Publisher) -> None:
         relation, column = self._described.relation, self._described.column
         passed = 0
 
@@ -103,10 +104,12 @@ class _Export:
                 publisher.publish(partitions)
                 stager.release(partitions)
 
-        account = run_scans(
+        run_scans(
             self._prepared.scans,
             lambda scan: session.read(relation, relation.columns, column, scan),
             stager,
+            self._account,
+            shape=self._shape(),
             axis=self._axis,
             column=None if column is None else column.name,
             partition_of=self._layout.partition,
@@ -119,19 +122,26 @@ class _Export:
             expected = {self._layout.partition(window).path: rows for window, rows in windows}
         null_path = None if self._axis is None else self._layout.partition(None).path
         prove(
-            account,
+            self._account,
             self._prepared.probe,
             relation.consistency,
             axis=self._axis,
             null_path=null_path,
             expected=expected,
         )
-        return account
 
-    def _publish(self, account: Account, stager: Stager, publisher: Publisher) -> ExportOutcome:
+    def _shape(self) -> Shape:
+        names = tuple(c.name for c in self._described.relation.columns)
+        nulled = self._described.relation.nulled
+        partitioning = self._layout.partitioning
+        dropped = None if partitioning is None or partitioning.in_files else partitioning.column
+        return Shape(names, tuple(name for name in names if name in nulled), dropped)
+
+    def _publish(self, stager: Stager, publisher: Publisher) -> ExportOutcome:
+        account = self._account
         present = set(account.by_path)
         if not self._export.skip_empty:
-            present |= self._add_empty(stager, account)
+            present |= self._add_empty(stager)
         partitions = stager.take()
         vanished = decide_vanished(
             self._tree.entries.values(),
@@ -158,6 +168,7 @@ class _Export:
             partitions_unchanged=tally.unchanged,
             partitions_removed=tally.removed,
             partitions_kept=len(vanished.keep),
+            unrepresentable_rows=finished.unrepresentable_rows,
             bytes_written=tally.bytes_written,
             scans=len(self._prepared.scans),
             consistency=self._described.relation.consistency.value,
@@ -166,12 +177,13 @@ class _Export:
 
     def _stager(self) -> Stager:
         column = self._described.column
+        sorted_by = column.name if column is not None and column in self._described.written else None
         return Stager(
             ParquetSettings(
                 self._export.compression,
                 self._export.compression_level,
                 self._export.max_file_size_bytes,
-                sorted_by=None if column is None else column.name,
+                sorted_by=sorted_by,
                 axis=self._axis,
             ),
             part_name=lambda partition, number: self._layout.part_name(
@@ -180,12 +192,15 @@ class _Export:
             stage=lambda path: self._record.destination.stage(path, self._context.run_id),
             manifest_name=self._layout.manifest_name,
             success_name=SUCCESS_FILE,
-            describe=self._record.manifest,
+            describe=lambda partition, parts, begun_at: self._record.manifest(
+                partition, parts, begun_at, self._account.unrepresentable.get(partition.path, {})
+            ),
             clock=self._context.clock,
         )
 
-    def _add_empty(self, stager: Stager, account: Account) -> set[str]:
+    def _add_empty(self, stager: Stager) -> set[str]:
         """Stage the windows between the first and the last that hold no rows, and give their paths."""
+        account = self._account
         added: set[str] = set()
         if self._axis is None or account.span is None:
             return added
@@ -205,7 +220,8 @@ class _Export:
         probe, scans = self._prepared.probe, len(self._prepared.scans)
         facts: dict[str, object] = {
             "rows": probe.rows,
-            "null_rows": probe.null_rows,
+            "null_rows": probe.null_partition_rows,
+            "unrepresentable_rows": dict(probe.unrepresentable),
             "scans": scans,
             "indexed": self._described.is_indexed,
             "sort_bytes": self._prepared.sort_bytes,

@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rivet.manifest.verdict import Verdict
@@ -24,10 +24,13 @@ class ExportOutcome:
         status: `complete`, `failed`, or `skipped` where `on_error: stop` kept it from running.
         exit_code: 0, or the code of its error.
         rows: Rows of all live partitions; None where the export failed.
+        null_rows: Those of the NULL partition.
         partitions_written: Published by this run.
         partitions_unchanged: Left alone since their rows had not changed.
         partitions_removed: Vanished and removed.
         partitions_kept: Vanished and kept.
+        unrepresentable_rows: Values written as NULL since their type cannot hold them, by column; None where
+            the export failed.
         bytes_written: Size of the parts that this run published.
         scans: Scans that read the source.
         warnings: Lines for people.
@@ -42,6 +45,7 @@ class ExportOutcome:
     destination: str
     rows: int | None = None
     null_rows: int | None = None
+    unrepresentable_rows: Mapping[str, int] | None = None
     partitions: int = 0
     partitions_written: int = 0
     partitions_unchanged: int = 0
@@ -108,6 +112,8 @@ class PlanOutcome:
         partitions: In order, NULL last; None from `check`, which probes no rows.
         scans: Queries that will read the source; None from `check`.
         sort_bytes: The planner's estimate of the largest server-side sort.
+        null_rows: Rows of the NULL partition.
+        unrepresentable_rows: Values that will be written as NULL, by column; None from `check`.
         minimum: Smallest value of the partition column, as JSON files hold it.
         maximum: Largest value, closed.
         warnings: Lines for people, such as where a reader would be misled.
@@ -128,6 +134,7 @@ class PlanOutcome:
     primary_key: tuple[str, ...] = ()
     rows: int | None = None
     null_rows: int | None = None
+    unrepresentable_rows: Mapping[str, int] | None = None
     minimum: str | None = None
     maximum: str | None = None
     partitions: tuple[PlannedPartition, ...] | None = None

@@ -6,7 +6,7 @@ Composition: the decisions are in `rivet.plan`, the questions go to the source's
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rivet.config.settings import ExportSettings
 from rivet.errors import IntegrityError, PlanError, SourceError, SourceUnavailable
@@ -14,9 +14,11 @@ from rivet.manifest.model import PartitionEntry
 from rivet.plan.advice import key_advice, reader_advice, source_advice
 from rivet.plan.calendar import Granularity
 from rivet.plan.layout import Layout, Partitioning
-from rivet.plan.resolve import require_temporal, resolve_column, resolve_key
+from rivet.plan.overrides import override
+from rivet.plan.resolve import require_temporal, require_told_by_path, resolve_column, resolve_key
 from rivet.plan.scans import Reach, Scan, WindowCount, plan_scans
 from rivet.plan.schema import Column
+from rivet.plan.unrepresentable import nulled_columns
 from rivet.plan.windows import Axis
 from rivet.publish.vanished import decide_vanished, possibly_present
 from rivet.source.protocol import Consistency, Probe, Relation, Request, Session
@@ -37,6 +39,13 @@ class Described:
         return None if self.layout.partitioning is None else self.layout.partitioning.axis
 
     @property
+    def written(self) -> tuple[Column, ...]:
+        """Give the columns of the files: all, unless the partition column is dropped."""
+        partitioning = self.layout.partitioning
+        kept = partitioning is None or partitioning.in_files
+        return self.relation.columns if kept else tuple(c for c in self.relation.columns if c != self.column)
+
+    @property
     def run_advice(self) -> list[str]:
         """List what every run should say once."""
         lines = key_advice(self.layout)
@@ -52,7 +61,7 @@ class Described:
         relation = self.relation
         return [
             *self.run_advice,
-            *reader_advice(relation.columns, self.layout),
+            *reader_advice(self.written, self.layout),
             *source_advice(
                 self.column, indexed=self.is_indexed, table=relation.table, primary_key=relation.primary_key
             ),
@@ -74,6 +83,7 @@ class Prepared:
     """An export that is ready to be read.
 
     Attributes:
+        described: With the columns in its relation whose unrepresentable values are to be NULL.
         counts: Rows of each window that holds any, where they were counted.
         sort_bytes: The planner's estimate of the largest sort that the scans ask of the server.
     """
@@ -103,8 +113,13 @@ def describe(session: Session, export: ExportSettings, consistency: str | None) 
         column = resolve_column(relation.columns, export.partition_by, where, left_out=export.exclude)
         require_temporal(column, session.engine, where)
         key = resolve_key(relation.columns, column, export.partition_key, export.where)
-        axis = Axis(column.type.kind, Granularity(export.partition_granularity))
-        partitioning = Partitioning(column.name, key, axis, export.destination.template)
+        granularity = Granularity(export.partition_granularity)
+        axis = Axis(column.type.kind, granularity, export.partition_timezone)
+        in_files = export.partition_column == "keep"
+        if not in_files:
+            where = f"{export.where}.partition_column"
+            require_told_by_path(column, granularity, relation.columns, where)
+        partitioning = Partitioning(column.name, key, axis, export.destination.template, in_files)
     layout = Layout(export.name, export.destination.manifest_name, partitioning)
     return Described(relation, session.engine, column, layout)
 
@@ -116,21 +131,19 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
         count: Count every window, also where one scan would not need it.
 
     Raises:
-        PlanError: Rows fit no calendar, there are too many partitions, or the sort is too large.
+        PlanError: There are values that their type cannot represent, too many partitions, or a sort too
+            large.
         IntegrityError: The query gives other rows each time it runs.
     """
     column, axis = described.column, described.axis
     probe = session.probe(described.relation, column)
+    nulled = nulled_columns(described.relation.columns, probe, export.unrepresentable)
+    if nulled:
+        described = replace(described, relation=replace(described.relation, nulled=nulled))
     expected = probe.rows if described.is_steady else None
     whole = Scan(Reach.EVERYTHING, expected_rows=expected)
     if column is None or axis is None:
         return Prepared(described, probe, None, (whole,), 0)
-    if probe.unrepresentable_rows:
-        raise PlanError(
-            f"column {column.name!r}: {probe.unrepresentable_rows} of {probe.rows} rows hold a value that "
-            "fits no calendar (infinity, zero date, BC, beyond year 9999, or no date at all)",
-            hint="correct the rows, or give such values a meaning in the query (CASE WHEN … THEN NULL …)",
-        )
     return _Preparation(session, export, described, probe, column=column, axis=axis).run(whole, count=count)
 
 
@@ -148,8 +161,12 @@ def refuse_vanished(export: ExportSettings, prepared: Prepared, entries: Iterabl
 
 
 def _describe(session: Session, export: ExportSettings) -> Relation:
+    overrides = {
+        name: override(c.type, precision=c.precision, scale=c.scale, unit=c.unit)
+        for name, c in export.columns.items()
+    }
     try:
-        return session.describe(Request(export.table, export.query, export.exclude))
+        return session.describe(Request(export.table, export.query, export.exclude, overrides))
     except SourceError as error:
         if error.hint is None and export.query is not None and not isinstance(error, SourceUnavailable):
             error.hint = "try the query in the database's own client first"
@@ -196,8 +213,8 @@ class _Preparation:
     def _window_counts(self) -> tuple[WindowCount, ...]:
         if self._counts is None:
             relation = self._described.relation
-            counts = tuple(self._session.count_windows(relation, self._column, self._axis))
-            counted = sum(c.rows for c in counts) + self._probe.null_rows
+            counts = tuple(self._session.count_windows(relation, self._column, self._axis, self._probe.span))
+            counted = sum(c.rows for c in counts) + self._probe.null_partition_rows
             if self._described.is_steady and counted != self._probe.rows:
                 raise IntegrityError(
                     f"the query gave {self._probe.rows} rows at first and {counted} when counted by window",
@@ -239,7 +256,8 @@ class _Preparation:
         return (whole,)
 
     def _several(self, max_scan_rows: int) -> tuple[Scan, ...]:
-        return plan_scans(self._window_counts(), self._probe.null_rows, max_scan_rows=max_scan_rows)
+        null_rows = self._probe.null_partition_rows
+        return plan_scans(self._window_counts(), null_rows, max_scan_rows=max_scan_rows)
 
     def _limit_sort(self, scans: tuple[Scan, ...]) -> tuple[tuple[Scan, ...], int]:
         """Hold the largest sort within the limit, by smaller scans where an index serves them."""

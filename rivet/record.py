@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rivet import TOOL
@@ -11,7 +11,7 @@ from rivet.config.settings import ExportSettings
 from rivet.destination.protocol import Destination
 from rivet.export.scan import Account
 from rivet.export.staged import StagedPart
-from rivet.manifest.model import ExportFile, Manifest, PartitionFacts, SourceFacts
+from rivet.manifest.model import ExportFile, Manifest, Part, PartitionFacts, SourceFacts
 from rivet.plan.layout import Partition
 from rivet.plan.schema import schema_fingerprint, schema_json
 from rivet.prepare import Described
@@ -31,7 +31,7 @@ class Record:
 
     def blank(self) -> ExportFile:
         """Give the export file of a run that has begun: no partitions, status `publishing`."""
-        schema = tuple(schema_json(self.described.relation.columns))
+        schema = tuple(schema_json(self.described.written))
         return ExportFile(
             tool=TOOL,
             export_name=self.export.name,
@@ -54,22 +54,35 @@ class Record:
         )
 
     def finished(self, account: Account, null_rows: int) -> ExportFile:
-        """Give the export file of a run that is complete, still without its partitions."""
-        axis, span = self.described.axis, account.span
+        """Give the export file of a run that is complete, still without its partitions.
+
+        Args:
+            null_rows: Rows of the NULL partition; those whose value could not be represented are not NULL at
+                the source.
+        """
+        axis, span, column = self.described.axis, account.span, self.described.column
         minimum, maximum = (None, None) if axis is None or span is None else map(axis.format, span)
+        unrepresentable = account.unrepresentable_rows
         return replace(
             self.blank(),
             status="complete",
             finished_at=self.clock(),
             span={"minimum": minimum, "maximum": maximum},
             source_rows=account.rows,
-            source_null_rows=null_rows,
+            source_null_rows=null_rows - (0 if column is None else unrepresentable[column.name]),
+            unrepresentable_rows=self._by_column(unrepresentable),
         )
 
-    def manifest(self, partition: Partition, parts: Sequence[StagedPart], begun_at: str) -> Manifest:
+    def manifest(
+        self,
+        partition: Partition,
+        parts: Sequence[StagedPart],
+        begun_at: str,
+        unrepresentable: Mapping[str, int],
+    ) -> Manifest:
         """Give the manifest of a partition whose parts are all written."""
-        schema = tuple(schema_json(self.described.relation.columns))
-        facts = tuple(p.facts for p in parts)
+        schema = tuple(schema_json(self.described.written))
+        facts = tuple(self._bounded(p.facts, partition) for p in parts)
         return Manifest(
             tool=TOOL,
             run_id=self.run_id,
@@ -87,8 +100,20 @@ class Record:
             row_count=sum(f.row_count for f in facts),
             size_bytes=sum(f.size_bytes for f in facts),
             parts=facts,
-            unrepresentable_rows={},
+            unrepresentable_rows=self._by_column(unrepresentable),
         )
+
+    def _by_column(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Put counts into the order of the columns."""
+        return {c.name: counts[c.name] for c in self.described.relation.columns if counts.get(c.name)}
+
+    def _bounded(self, part: Part, partition: Partition) -> Part:
+        """Say of a part without the partition column what its one day is, as the path does."""
+        partitioning, window = self.described.layout.partitioning, partition.window
+        if partitioning is None or partitioning.in_files or window is None:
+            return part
+        day = partitioning.axis.format(window.start)
+        return replace(part, minimum=day, maximum=day)
 
     def _source(self) -> SourceFacts:
         relation = self.described.relation

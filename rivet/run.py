@@ -12,6 +12,7 @@ from rivet.destination.opening import open_destination
 from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
+from rivet.plan.advice import type_advice
 from rivet.plan.resolve import near_miss
 from rivet.plan.windows import Window
 from rivet.prepare import Described, Prepared, describe, prepare, refuse_vanished
@@ -194,7 +195,7 @@ def _checked(source: Source, export: ExportSettings, described: Described) -> Pl
         timezone=None if partitioning is None else partitioning.axis.timezone,
         indexed=described.is_indexed,
         primary_key=described.relation.primary_key,
-        warnings=tuple(described.advice),
+        warnings=(*described.advice, *type_advice(described.relation.columns, export.columns)),
     )
 
 
@@ -206,12 +207,13 @@ def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         partitions = [
             (layout.partition(Window(c.start, c.end, c.label)), c.rows) for c in prepared.counts or ()
         ]
-        if probe.null_rows:
-            partitions.append((layout.partition(None), probe.null_rows))
+        if probe.null_partition_rows:
+            partitions.append((layout.partition(None), probe.null_partition_rows))
     return replace(
         outcome,
         rows=probe.rows,
-        null_rows=probe.null_rows,
+        null_rows=probe.null_partition_rows,
+        unrepresentable_rows=dict(probe.unrepresentable),
         minimum=None if axis is None or probe.minimum is None else axis.format(probe.minimum),
         maximum=None if axis is None or probe.maximum is None else axis.format(probe.maximum),
         partitions=tuple(PlannedPartition(t.value, t.path, rows) for t, rows in partitions),

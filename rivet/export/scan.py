@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -39,27 +40,72 @@ class Account:
         rows: All of them.
         by_path: Rows of each partition, by its path.
         span: Smallest and largest value of the partition column, both closed, or None.
+        unrepresentable: Rows with NULL for a value that cannot be represented, by path and column, where
+            there are any.
     """
 
     rows: int = 0
     by_path: dict[str, int] = field(default_factory=dict)
     span: tuple[int, int] | None = None
+    unrepresentable: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def unrepresentable_rows(self) -> Counter[str]:
+        """Add up the unrepresentable values of each column."""
+        total = Counter[str]()
+        for counts in self.unrepresentable.values():
+            total.update(counts)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the batches of a scan hold, and what of it is written.
+
+    Attributes:
+        columns: The columns in order; after them come the markers of `nulled`, as `Batches` says.
+        nulled: Those with a marker, in order.
+        dropped: The one that is not written, or None.
+    """
+
+    columns: tuple[str, ...]
+    nulled: tuple[str, ...] = ()
+    dropped: str | None = None
+
+    def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Give a batch without its markers."""
+        return batch.select(range(len(self.columns))) if self.nulled else batch
+
+    def marked(self, batch: pa.RecordBatch, start: int, rows: int) -> dict[str, int]:
+        """Count the marked rows among some rows of a batch, by column, where there are any."""
+        markers = zip(self.nulled, batch.columns[len(self.columns) :], strict=True)
+        counts = {name: marker.slice(start, rows).true_count for name, marker in markers}
+        return {name: count for name, count in counts.items() if count}
+
+    def written(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Give the columns that are written."""
+        if self.dropped is None:
+            return rows
+        return rows.select([i for i, name in enumerate(self.columns) if name != self.dropped])
 
 
 def run_scans(
     scans: Sequence[Scan],
     read: Callable[[Scan], Batches],
     taker: RowTaker,
+    account: Account,
     *,
+    shape: Shape,
     axis: Axis | None,
     column: str | None,
     partition_of: Callable[[Window | None], Partition],
     on_rows: Callable[[int], None],
     on_passed: Callable[[], None],
-) -> Account:
+) -> None:
     """Read all scans in order, cut them into partitions, and hand the rows to the taker.
 
     Args:
+        account: Counts what comes through; of a partition that has ended it holds everything.
         on_rows: Told the rows so far, after each batch.
         on_passed: Told whenever the scan has passed a partition, which has then ended in the taker.
 
@@ -67,14 +113,15 @@ def run_scans(
         IntegrityError: A scan's rows are not those that the server said it sent, or that the probe
             counted; or the order went back.
     """
-    account = Account()
     splitter = None if axis is None or column is None else Splitter(axis, column)
     current: str | None = None
     for number, scan in enumerate(scans):
         before = account.rows
         with read(scan) as batches:
             for batch in batches:
-                runs = [(None, batch)] if splitter is None else splitter.split(batch)
+                whole = shape.rows(batch)
+                runs = [(None, whole)] if splitter is None else splitter.split(whole)
+                start = 0
                 for window, rows in runs:
                     partition = partition_of(window)
                     if current is not None and partition.path != current:
@@ -83,7 +130,11 @@ def run_scans(
                     current = partition.path
                     account.rows += rows.num_rows
                     account.by_path[partition.path] = account.by_path.get(partition.path, 0) + rows.num_rows
-                    taker.write(partition, rows)
+                    if marked := shape.marked(batch, start, rows.num_rows):
+                        counts = account.unrepresentable.setdefault(partition.path, {})
+                        counts.update(Counter(counts) + Counter(marked))
+                    start += rows.num_rows
+                    taker.write(partition, shape.written(rows))
                 on_rows(account.rows)
             sent = batches.server_rows
         _agree(f"scan {number + 1} of {len(scans)}", account.rows - before, sent, "the server says it sent")
@@ -91,7 +142,6 @@ def run_scans(
             _agree(f"scan {number + 1} of {len(scans)}", sent, scan.expected_rows, "the probe counted")
     taker.end_partition()
     account.span = None if splitter is None else splitter.span
-    return account
 
 
 def prove(
@@ -124,11 +174,15 @@ def prove(
             f"the export: values from and to {seen} came through, the probe saw {probed}", hint=_UNSTEADY
         )
     _agree("the export", account.rows, probe.rows, "the probe counted")
+    came, counted = account.unrepresentable_rows, dict(probe.unrepresentable)
+    for name in {**counted, **came}:
+        what = f"column {name!r}, values that cannot be represented"
+        _agree(what, came[name], counted.get(name, 0), "the probe counted")
     if null_path is not None:
         _agree(
             f"partition {null_path!r}",
             account.by_path.get(null_path, 0),
-            probe.null_rows,
+            probe.null_partition_rows,
             "the probe counted",
         )
     for path, rows in (expected or {}).items():

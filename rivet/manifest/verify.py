@@ -44,6 +44,7 @@ class Implied:
         directory: `key=value` as it must stand in the path; None without partitioning.
         window: None for the NULL partition, without partitioning, or with a flaw.
         text_of: Writes a value of the partition column as JSON files hold it.
+        in_files: Whether the partition column stands in the files; if not, each window is one value.
         flaw: Why no window follows although one should, or None.
     """
 
@@ -51,6 +52,7 @@ class Implied:
     directory: str | None = None
     window: Window | None = None
     text_of: Callable[[int], str] = str
+    in_files: bool = True
     flaw: str | None = None
 
 
@@ -111,8 +113,7 @@ def verify_manifest(manifest: Manifest, implied: Implied, path: str) -> Iterator
     """Find where a manifest contradicts itself; path is the manifest's own."""
 
     def contradiction(what: str, seen: object, expected: object) -> Finding:
-        message = f"{what} is {shown(seen)}, expected {shown(expected)}"
-        return error(Code.MANIFEST_INCONSISTENT, path, message)
+        return _contradiction(path, what, seen, expected)
 
     if manifest.status != "complete":
         yield contradiction("status", manifest.status, "complete")
@@ -126,6 +127,7 @@ def verify_manifest(manifest: Manifest, implied: Implied, path: str) -> Iterator
         yield contradiction("size_bytes", manifest.size_bytes, size_bytes)
     listed = Counter(p.path for p in manifest.parts)
     yield from (contradiction("a part listed twice", p, "one of its own") for p in listed if listed[p] > 1)
+    yield from _verify_unrepresentable(manifest, path)
     if implied.flaw is not None:
         yield error(Code.MANIFEST_INCONSISTENT, path, implied.flaw)
     elif manifest.partition is not None:
@@ -218,6 +220,27 @@ def shown(value: object) -> str:
     return quoted if len(quoted) <= _MAX_SHOWN else f"{quoted[:_MAX_SHOWN]}…"
 
 
+def _contradiction(path: str, what: str, seen: object, expected: object) -> Finding:
+    message = f"{what} is {shown(seen)}, expected {shown(expected)}"
+    return error(Code.MANIFEST_INCONSISTENT, path, message)
+
+
+def _verify_unrepresentable(manifest: Manifest, path: str) -> Iterator[Finding]:
+    for name, count in manifest.unrepresentable_rows.items():
+        most = _most_unrepresentable(manifest, name)
+        if count > most:
+            what = f"unrepresentable_rows of {shown(name)}"
+            yield _contradiction(path, what, count, f"at most {most}")
+
+
+def _most_unrepresentable(manifest: Manifest, name: str) -> int:
+    """Count the rows that may hold NULL for an unrepresentable value of a column."""
+    partition = manifest.partition
+    if partition is not None and name == partition.column:
+        return manifest.row_count if partition.is_null else 0
+    return manifest.row_count if name in (c["name"] for c in manifest.schema) else 0
+
+
 def _schema_difference(footer: Footer, manifest: Manifest) -> str | None:
     expected = [(c["name"], c["type"], c["nullable"]) for c in manifest.schema]
     for number, (seen, wanted) in enumerate(zip(footer.schema, expected, strict=False)):
@@ -232,11 +255,16 @@ def _verify_bounds(
     claimed: Part, footer: Footer, column: str, implied: Implied, path: str
 ) -> Iterator[Finding]:
     bounds = (footer.minimum, footer.maximum)
+    if not implied.in_files:
+        only = None if implied.window is None else implied.window.start
+        bounds = (only, only)
     seen = tuple(None if bound is None else implied.text_of(bound) for bound in bounds)
     if seen != (claimed.minimum, claimed.maximum):
         message = f"{column!r} spans {seen}, and the manifest has {shown((claimed.minimum, claimed.maximum))}"
         yield error(Code.PART_BOUNDS, path, message)
     window = implied.window
+    if not implied.in_files:
+        return
     if window is None:
         if footer.null_rows != footer.row_count:
             rows = footer.row_count - footer.null_rows

@@ -6,7 +6,7 @@ Pure: observations are handed in, findings come out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rivet.manifest.model import ExportFile, Manifest, PartitionEntry, PendingPartition
 from rivet.manifest.verdict import Code, Finding
@@ -40,6 +40,23 @@ def verify_export(
         yield error(Code.EXPORT_INCONSISTENT, path, message)
     yield from _verify_distinct(export, path)
     yield from _verify_totals(export, path, null_value)
+
+
+def verify_unrepresentable(export: ExportFile, seen: Mapping[str, int], path: str) -> Iterator[Finding]:
+    """Find whether the manifests of the live partitions add up to what the export file counts, by column.
+
+    Args:
+        seen: What they add up to; all of them could be read.
+        path: The export file's own.
+    """
+    for name in {**export.unrepresentable_rows, **seen}:
+        expected, rows = export.unrepresentable_rows.get(name, 0), seen.get(name, 0)
+        if rows != expected:
+            message = (
+                f"the live partitions have {rows} rows with an unrepresentable value in {shown(name)}, and "
+                f"unrepresentable_rows is {expected}"
+            )
+            yield error(Code.TOTALS_DIFFER, path, message)
 
 
 def verify_entry(

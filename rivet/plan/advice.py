@@ -5,23 +5,34 @@ Pure. Each piece of advice is one line for people.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Collection, Sequence
 
 from rivet.plan.layout import Layout
-from rivet.plan.schema import Column, Kind
+from rivet.plan.schema import MAX_DECIMAL_DIGITS, Column, Fidelity, Kind
+
+_DECIMAL = re.compile(r"(?:numeric|decimal|number)\b(?:\((\d+))?(?!.*\[\])", re.IGNORECASE)
 
 
 def key_advice(layout: Layout) -> list[str]:
-    """Warn of a column that stands both in the path and in the files."""
+    """Warn of a column that stands both in the path and in the files, and of a zone that changes nothing."""
     p = layout.partitioning
-    if p is None or p.key.casefold() != p.column.casefold():
+    if p is None:
         return []
-    advice = (
-        f"column {p.column!r} stands both in the path and in the files: DuckDB shows the label instead of "
-        "the value and pyarrow refuses the two types; set partition_key to another name, or read without "
-        "hive partitioning"
-    )
-    return [advice]
+    lines = []
+    if p.axis.timezone is None and p.axis.zone != "UTC":
+        lines.append(
+            f"column {p.column!r} holds no instants: its values are taken as they are, and "
+            f"partition_timezone: {p.axis.zone} changes nothing"
+        )
+    if p.in_files and p.key.casefold() == p.column.casefold():
+        lines.append(
+            f"column {p.column!r} stands both in the path and in the files: DuckDB shows the label instead "
+            "of the value and pyarrow refuses the two types; set partition_key to another name, or read "
+            "without hive partitioning"
+        )
+    return lines
 
 
 def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:
@@ -44,6 +55,33 @@ def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:
             lines.append(
                 f"columns {other!r} and {column.name!r} differ only in case: some readers see only one"
             )
+    return lines
+
+
+def type_advice(columns: Sequence[Column], chosen: Collection[str]) -> list[str]:
+    """Say what makes numbers of decimals that come as text for want of a precision, or for too much of it.
+
+    Args:
+        chosen: Columns whose type the user states himself, as he wrote them.
+    """
+    folded = {name.casefold() for name in chosen}
+    lines = []
+    for column in columns:
+        match = _DECIMAL.match(column.source_type)
+        is_text = column.fidelity is Fidelity.TEXT and column.type.kind is Kind.STRING
+        if match is None or not is_text or column.name.casefold() in folded:
+            continue
+        digits = int(match[1] or 0)
+        why = (
+            f"has more than the {MAX_DECIMAL_DIGITS} digits of a decimal"
+            if digits > MAX_DECIMAL_DIGITS
+            else "comes without precision and scale"
+        )
+        lines.append(
+            f"column {column.name!r} ({column.source_type}) {why}, so it is exact text; for numbers that all "
+            f'fit, say, decimal(38,9) write columns: {{{json.dumps(column.name)}: "decimal(38,9)"}}, or cast '
+            "it in a query"
+        )
     return lines
 
 

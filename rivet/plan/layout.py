@@ -38,12 +38,17 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """How rows fall into partitions: by which column, on which axis, under which key and path template."""
+    """How rows fall into partitions: by which column, on which axis, under which key and path template.
+
+    Attributes:
+        in_files: Whether the column stands in the files too, not only in the path.
+    """
 
     column: str
     key: str
     axis: Axis
     template: str
+    in_files: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,11 @@ class Probe:
     unrepresentable: tuple[tuple[str, int], ...] = ()
 
     @property
+    def null_partition_rows(self) -> int:
+        """Count the rows of the NULL partition, into which unrepresentable values go, if they may."""
+        return self.null_rows + self.unrepresentable_rows
+
+    @property
     def span(self) -> tuple[int, int] | None:
         """Give minimum and maximum, both closed, or None where no row has a value."""
         return None if self.minimum is None or self.maximum is None else (self.minimum, self.maximum)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from rivet.errors import PlanError
+from rivet.plan.calendar import Granularity
 from rivet.plan.schema import Column, Kind
 
 # What makes a moment of seconds since 1970 and of text, and what an identifier stands in, by engine.
@@ -84,6 +85,27 @@ def require_temporal(column: Column, engine: str, where: str) -> None:
         "TIMESTAMPTZ",
         hint=_moment_hint(column, engine),
     )
+
+
+def require_told_by_path(
+    column: Column, granularity: Granularity, columns: Sequence[Column], where: str
+) -> None:
+    """Refuse to leave a partition column out of the files whose values the path alone would not tell.
+
+    Raises:
+        PlanError: It is no date by day, or no other column would be left.
+    """
+    if column.type.kind is not Kind.DATE or granularity is not Granularity.DAY:
+        raise PlanError(
+            f"{where}: the path tells a {granularity} only, from which column {column.name!r} "
+            f"({column.source_type}) cannot be had back",
+            hint="write partition_column: keep; only a date by day can be dropped",
+        )
+    if len(columns) == 1:
+        raise PlanError(
+            f"{where}: {column.name!r} is the only column, and files without it would be empty",
+            hint="write partition_column: keep",
+        )
 
 
 def _moment_hint(column: Column, engine: str) -> str:

@@ -73,7 +73,7 @@ def possibly_present(
         if entry.value is None:
             return probe.rows > 0
         if entry.value == NULL_VALUE:
-            return probe.null_rows > 0
+            return probe.null_partition_rows > 0
         return _inside(entry, axis, probe.span) if labels is None else entry.value in labels
 
     return {e.path for e in entries if may_hold_rows(e)}

@@ -63,6 +63,7 @@ def run_export(outcome: ExportOutcome) -> Document:
         "destination": outcome.destination,
         "rows": outcome.rows,
         "null_rows": outcome.null_rows,
+        "unrepresentable_rows": _counts(outcome.unrepresentable_rows),
         "partitions": outcome.partitions,
         "partitions_written": outcome.partitions_written,
         "partitions_unchanged": outcome.partitions_unchanged,
@@ -89,12 +90,16 @@ def planned_export(outcome: PlanOutcome) -> Document:
         "source": outcome.source,
         "engine": outcome.engine,
         "consistency": outcome.consistency,
-        "columns": schema_json(outcome.columns),
+        "columns": [
+            {**column, "fidelity": c.fidelity.value}
+            for column, c in zip(schema_json(outcome.columns), outcome.columns, strict=True)
+        ],
         "primary_key": list(outcome.primary_key),
         "partition": _partitioning(outcome),
         "indexed": outcome.indexed,
         "rows": outcome.rows,
         "null_rows": outcome.null_rows,
+        "unrepresentable_rows": _counts(outcome.unrepresentable_rows),
         "minimum": outcome.minimum,
         "maximum": outcome.maximum,
         "partition_count": None if partitions is None else len(partitions),
@@ -136,6 +141,10 @@ def verdict(found: Verdict) -> Document:
             for f in found.findings
         ],
     }
+
+
+def _counts(counts: Mapping[str, int] | None) -> Document | None:
+    return None if counts is None else dict(counts)
 
 
 def _errors(problems: Sequence[Problem]) -> list[Document]:

@@ -12,7 +12,7 @@ from rivet.outcome import PlanOutcome
 from rivet.plan.windows import NULL_VALUE
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
-from rivet.report.wording import counted, one_line, size
+from rivet.report.wording import by_column, counted, one_line, size
 
 MAX_PARTITIONS = 60
 
@@ -38,11 +38,12 @@ def plan_lines(outcome: PlanOutcome) -> list[str]:
 
 
 def check_lines(outcome: PlanOutcome) -> list[str]:
-    """Show each column of an export with its type at the source and in the files."""
+    """Show each column of an export: its type at the source and in the files, and how its values arrive."""
     lines = _facts(outcome)
     if outcome.columns:
-        rows = [(c.name, c.source_type, str(c.type)) for c in outcome.columns]
-        lines += [f"  {line}" for line in table(("column", "source type", "Arrow type"), rows)]
+        rows = [(c.name, c.source_type, str(c.type), c.fidelity.value) for c in outcome.columns]
+        header = ("column", "source type", "Arrow type", "values")
+        lines += [f"  {line}" for line in table(header, rows)]
     return lines + _warnings(outcome)
 
 
@@ -66,6 +67,8 @@ def _facts(outcome: PlanOutcome) -> list[str]:
         )
     if outcome.rows is not None:
         facts.append(("rows", _rows(outcome)))
+    if outcome.unrepresentable_rows:
+        facts.append(("made NULL", by_column(outcome.unrepresentable_rows)))
     if outcome.partitions is not None:
         facts.append(("partitions", f"{len(outcome.partitions):,}"))
     if outcome.scans is not None:

@@ -9,7 +9,7 @@ from rivet.errors import Problem
 from rivet.outcome import ExportOutcome, RunOutcome
 from rivet.report.errors import error_lines
 from rivet.report.validation import findings_table, verdict_line
-from rivet.report.wording import counted, duration, one_line, size
+from rivet.report.wording import by_column, counted, duration, one_line, size
 
 
 def run_lines(outcome: RunOutcome) -> list[str]:
@@ -52,8 +52,10 @@ def _export_lines(export: ExportOutcome) -> list[str]:
     ):
         if number:
             changes.append(f"{number:,} {word}")
+    unrepresentable = export.unrepresentable_rows
     lines = [
         f"{name}: {', '.join(facts)}",
+        *([f"  made NULL: {one_line(by_column(unrepresentable))}"] if unrepresentable else []),
         f"  {', '.join(changes)} under {one_line(export.destination)}",
     ]
     if export.verdict is not None:

@@ -5,6 +5,8 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 def one_line(text: str) -> str:
     r"""Escape every character that is not printable, so that no name can forge a line or steer a terminal.
@@ -27,6 +29,15 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
     ('1 scan', '3,000 rows', '0 scans')
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def by_column(counts: Mapping[str, int]) -> str:
+    """List counts of values by column.
+
+    >>> by_column({"at": 3, "price": 1000})
+    "3 values of 'at', 1,000 values of 'price'"
+    """
+    return ", ".join(f"{counted(count, 'value')} of {name!r}" for name, count in counts.items())
 
 
 def size(size_bytes: int) -> str:

@@ -5,6 +5,9 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rivet.errors import PlanError
 from rivet.manifest.model import Manifest, PartitionFacts
 from rivet.manifest.verify import Implied, Window
 from rivet.plan.calendar import Granularity
@@ -20,23 +23,25 @@ def implied_by(manifest: Manifest) -> Implied:
     if facts is None:
         return Implied(fingerprint)
     directory = partition_directory(facts.key, facts.value)
-    try:
-        axis = _axis(manifest, facts)
-        window = _window(axis, facts)
-    except ValueError as flaw:
-        return Implied(fingerprint, directory, flaw=str(flaw))
-    return Implied(fingerprint, directory, window, axis.format)
-
-
-def _axis(manifest: Manifest, facts: PartitionFacts) -> Axis:
     types = [c["type"] for c in manifest.schema if c["name"] == facts.column]
-    kind = next((k for k in Kind if k.is_temporal and types == [k]), None)
+    try:
+        axis = _axis(types, facts)
+        window = _window(axis, facts)
+    except (ValueError, PlanError) as flaw:
+        return Implied(fingerprint, directory, flaw=str(flaw))
+    return Implied(fingerprint, directory, window, axis.format, in_files=bool(types))
+
+
+def _axis(types: Sequence[object], facts: PartitionFacts) -> Axis:
+    # Only the days of a date are ever left out of the files, since the path tells them.
+    is_dropped = not types and facts.granularity == Granularity.DAY
+    kind = Kind.DATE if is_dropped else next((k for k in Kind if k.is_temporal and types == [k]), None)
     if kind is None:
         raise ValueError(f"the partition column {facts.column!r} has the types {types} in the schema")
     granularity = next((g for g in Granularity if g == facts.granularity), None)
     if granularity is None:
         raise ValueError(f"granularity is {facts.granularity!r}, expected {' or '.join(Granularity)}")
-    axis = Axis(kind, granularity)
+    axis = Axis(kind, granularity, facts.timezone or "UTC")
     if facts.timezone != axis.timezone:
         raise ValueError(f"timezone is {facts.timezone!r}, expected {axis.timezone!r} for {kind.value}")
     return axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from rivet.destination.protocol import Destination, Listed
@@ -45,6 +45,7 @@ class Looked:
         manifest: None where there is none that can be read.
         manifest_sha256: Of its bytes; None where it is not there.
         parts: Listed parts that are there, with their rows by their own footers, and their size.
+        unrepresentable_rows: As the manifest counts them.
     """
 
     findings: tuple[Finding, ...]
@@ -54,6 +55,7 @@ class Looked:
     parts: int = 0
     rows: int = 0
     size_bytes: int = 0
+    unrepresentable_rows: Mapping[str, int] = field(default_factory=dict)
 
 
 class Onlooker:
@@ -123,7 +125,14 @@ class Onlooker:
         listed = {name, SUCCESS_FILE, *(p.path for p in manifest.parts)}
         findings += verify_unlisted(child(path, n) for n in sizes if n not in listed)
         return Looked(
-            tuple(findings), manifest, sha256, readable=True, parts=parts, rows=rows, size_bytes=size_bytes
+            tuple(findings),
+            manifest,
+            sha256,
+            readable=True,
+            parts=parts,
+            rows=rows,
+            size_bytes=size_bytes,
+            unrepresentable_rows=manifest.unrepresentable_rows,
         )
 
     def _manifest(

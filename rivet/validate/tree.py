@@ -16,7 +16,12 @@ from rivet.manifest.codec import DecodeError, UnknownVersion, decode_export, dec
 from rivet.manifest.model import ExportFile
 from rivet.manifest.verdict import Code, Finding, Level, Verdict
 from rivet.manifest.verify import error, printable, verify_unlisted
-from rivet.manifest.verify_export import verify_absent, verify_entry, verify_export
+from rivet.manifest.verify_export import (
+    verify_absent,
+    verify_entry,
+    verify_export,
+    verify_unrepresentable,
+)
 from rivet.plan.names import EXPORT_FILE, MANIFEST_NAMES
 from rivet.plan.schema import schema_fingerprint
 from rivet.plan.windows import NULL_VALUE
@@ -163,8 +168,17 @@ def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _
 
         return _settled(onlooker, path, files.pop(path), attempt)
 
-    for looked in pool.map(look, list(files)):
+    paths = list(files)
+    unrepresentable = Counter[str]()
+    add_up = export.status == "complete" and export.pending is None
+    for path, looked in zip(paths, pool.map(look, paths), strict=True):
         tally.add_partition(looked)
+        entry = entries.get(path)
+        if entry is not None and entry.state == "live":
+            unrepresentable.update(looked.unrepresentable_rows)
+            add_up &= looked.readable and looked.manifest_sha256 == entry.manifest_sha256
+    if add_up:
+        tally.add(verify_unrepresentable(export, unrepresentable, EXPORT_FILE))
     tally.add_others(others)
 
 

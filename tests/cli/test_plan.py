@@ -10,6 +10,7 @@ import pytest
 from rivet.config.settings import Settings
 from rivet.events import Event, Listener
 from rivet.outcome import PlanOutcome
+from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from tests.cli.conftest import Command, Stub
 from tests.report.outcomes import PLAN
 
@@ -48,13 +49,17 @@ def test_a_plan_and_a_dry_run_say_the_same(rivet: Command, finds: Looks, command
 
 
 def test_a_check_shows_columns(rivet: Command, finds: Looks) -> None:
-    """Each column stands with its source and Arrow types."""
-    finds(replace(PLAN, partitions=None, scans=None))
+    """Each column stands with its source and Arrow types, and with how its values arrive."""
+    text = Column("price", ColumnType(Kind.STRING), "numeric", Fidelity.TEXT)
+    finds(replace(PLAN, columns=(PLAN.columns[0], text), partitions=None, scans=None))
 
-    told = rivet("check", "--config", "c")
+    told = rivet("check", "--config", "c", "--json")
 
-    assert (told.exit_code, told.out) == (0, "")
-    assert "  price       numeric(12,2)             decimal128(12,2)" in told.err.splitlines()
+    assert told.exit_code == 0
+    assert {"  id      bigint       int64       exact", "  price   numeric      string      text"} <= set(
+        told.err.splitlines()
+    )
+    assert [c["fidelity"] for c in told.document["exports"][0]["columns"]] == ["exact", "text"]
 
 
 def test_an_export_that_cannot_be_planned_does_not_hide_the_others(rivet: Command, finds: Looks) -> None:

@@ -18,13 +18,16 @@ def test_a_complete_export_is_summed_up_in_two_lines() -> None:
     """Rows, NULL rows, partitions by what became of them, scans, consistency, bytes and time are told."""
     assert run_lines(run_of(COMPLETE)) == [
         "events: 3,000,000 rows (1,234 with NULL) in 366 partitions, 1 scan, consistency snapshot, 4.1 s",
+        r"  made NULL: 34 values of 'created_at', 1 value of 'näme\n'",
         "  12 written (161.2 MB), 353 unchanged, 2 removed, 1 kept under /out/events/",
     ]
 
 
 def test_scans_are_counted_in_words() -> None:
     """Several scans are plural, and what did not occur is not mentioned."""
-    quiet = replace(COMPLETE, scans=3, null_rows=0, partitions_removed=0, partitions_kept=0)
+    quiet = replace(
+        COMPLETE, scans=3, null_rows=0, unrepresentable_rows={}, partitions_removed=0, partitions_kept=0
+    )
 
     lines = run_lines(run_of(quiet))
 
@@ -87,6 +90,7 @@ def test_a_plan_shows_each_partition_with_rows_and_path() -> None:
         "  primary key     'id'",
         "  partitioned by  'created_at', day in UTC; no index leads with it",
         f"  rows            1,005 (5 with NULL), from {PLAN.minimum} to {PLAN.maximum}",
+        "  made NULL       2 values of 'price'",
         "  partitions      3",
         "  read in         2 scans, sorting about 5.0 MB at the server",
         "  destination     /out/events/",
@@ -114,8 +118,8 @@ def test_a_check_shows_both_types_of_each_column() -> None:
     """The source's own type name stands beside the Arrow type."""
     lines = check_lines(replace(PLAN, partitions=None, scans=None, rows=None))
 
-    assert "  created_at  timestamp with time zone  timestamp[us, UTC]" in lines
-    assert "  price       numeric(12,2)             decimal128(12,2)" in lines
+    assert "  created_at  timestamp with time zone  timestamp[us, UTC]  exact" in lines
+    assert "  price       numeric(12,2)             decimal128(12,2)    exact" in lines
     assert lines[-1] == "  warning: no index leads with 'created_at'"
 
 

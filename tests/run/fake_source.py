@@ -32,26 +32,37 @@ class Fault:
         hidden: Rows at the end that never come, while the server's count says they did.
         uncounted: Rows that the probe saw and no scan gives, nor the server's count.
         swap: Whether the first two rows change places.
+        unmarked: Whether unrepresentable days come as plain NULL.
     """
 
     cut_after: int | None = None
     hidden: int = 0
     uncounted: int = 0
     swap: bool = False
+    unmarked: bool = False
 
 
 NO_FAULT = Fault()
 
 
+INFINITY = float("inf")
+Day = int | float | None
+
+
 class FakeSource:
-    """One table of days and row numbers; None stands for NULL, and comes last."""
+    """One table of days and row numbers; None stands for NULL, and comes last, before it infinity.
+
+    Every third row number is one that its column cannot hold, where `odd` says so.
+    """
 
     label = "a fake"
     engine = "postgres"
 
-    def __init__(self, days: Sequence[int | None], fault: Fault = NO_FAULT) -> None:
+    def __init__(self, days: Sequence[Day], fault: Fault = NO_FAULT, *, odd: bool = False) -> None:
         self._days = sorted(d for d in days if d is not None) + [d for d in days if d is None]
         self._fault = fault
+        self._odd = odd
+        self.asked: list[Request] = []
 
     @contextmanager
     def session(self) -> Iterator[FakeSource]:
@@ -60,21 +71,32 @@ class FakeSource:
 
     def describe(self, request: Request) -> Relation:
         """Describe the one table."""
+        self.asked.append(request)
         return Relation("fake", COLUMNS, table=request.table, indexed=frozenset({"day"}))
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Count what is there, and what never comes."""
-        days = [d for d in self._days if d is not None]
+        days = [d for d in self._days if isinstance(d, int)]
         rows = len(self._days) + self._fault.uncounted
-        nulls = len(self._days) - len(days)
-        return Probe(rows, nulls, 0, days[0] if days else None, days[-1] if days else None)
+        odd = {"day": self._days.count(INFINITY), "row": len(self._days[::3]) if self._odd else 0}
+        found = Probe(rows, unrepresentable=tuple((name, count) for name, count in odd.items() if count))
+        if column is None:
+            return found
+        minimum, maximum = (days[0], days[-1]) if days else (None, None)
+        return replace(
+            found,
+            null_rows=self._days.count(None),
+            unrepresentable_rows=odd["day"],
+            minimum=minimum,
+            maximum=maximum,
+        )
 
     def count_windows(
         self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
     ) -> list[WindowCount]:
         """Count the days."""
         counts: dict[int, WindowCount] = {}
-        for day in (d for d in self._days if d is not None):
+        for day in (d for d in self._days if isinstance(d, int)):
             window = axis.window_of(day)
             before = counts.get(window.start, WindowCount(window.start, window.end, window.label, 0))
             counts[window.start] = replace(before, rows=before.rows + 1)
@@ -91,14 +113,15 @@ class FakeSource:
         rows = [(d, i) for i, d in enumerate(self._days) if _in_scan(d, scan)]
         if self._fault.swap:
             rows[:2] = reversed(rows[:2])
-        return FakeBatches(rows, self._fault)
+        return FakeBatches(rows, relation.nulled, self._fault)
 
 
 class FakeBatches:
     """The batches of one scan, with the fault in them."""
 
-    def __init__(self, rows: list[tuple[int | None, int]], fault: Fault) -> None:
+    def __init__(self, rows: list[tuple[Day, int]], nulled: frozenset[str], fault: Fault) -> None:
         self._rows = rows
+        self._nulled = nulled
         self._fault = fault
 
     def __enter__(self) -> Self:
@@ -111,12 +134,22 @@ class FakeBatches:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema(COLUMNS)
+        for name in (c.name for c in COLUMNS if c.name in self._nulled):
+            schema = schema.append(pa.field(name, pa.bool_()))
         rows = self._rows[: len(self._rows) - self._fault.hidden]
         for start in range(0, len(rows), 3):
             if self._fault.cut_after is not None and start >= self._fault.cut_after:
                 raise SourceUnavailable("the server closed the connection in mid-stream")
             days, numbers = zip(*rows[start : start + 3], strict=True)
-            arrays = [pa.array(days, pa.int32()).cast(pa.date32()), pa.array(numbers, pa.int64())]
+            odd_days = [d == INFINITY for d in days]
+            odd_rows = ["row" in self._nulled and n % 3 == 0 for n in numbers]
+            known = [d if isinstance(d, int) else None for d in days]
+            shown = [None if odd else n for n, odd in zip(numbers, odd_rows, strict=True)]
+            arrays = [pa.array(known, pa.int32()).cast(pa.date32()), pa.array(shown, pa.int64())]
+            if "day" in self._nulled:
+                arrays.append(pa.array([odd and not self._fault.unmarked for odd in odd_days], pa.bool_()))
+            if "row" in self._nulled:
+                arrays.append(pa.array(odd_rows, pa.bool_()))
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     @property
@@ -125,9 +158,9 @@ class FakeBatches:
         return len(self._rows)
 
 
-def _in_scan(day: int | None, scan: Scan) -> bool:
+def _in_scan(day: Day, scan: Scan) -> bool:
     if scan.reach is Reach.EVERYTHING:
         return True
     if scan.reach is Reach.NULLS:
-        return day is None
-    return day is not None and (scan.start or 0) <= day < (scan.end or 0)
+        return not isinstance(day, int)
+    return isinstance(day, int) and (scan.start or 0) <= day < (scan.end or 0)

@@ -52,7 +52,7 @@ class Builder:
     """Writes partitions of one export and at last its export file.
 
     Attributes:
-        parts_of: Writes a table as the bytes of a part.
+        is_dropped: Whether the files are without the partition column.
         entries: What was written so far.
     """
 
@@ -62,15 +62,17 @@ class Builder:
     template: str | None = "{partition}"
     key: str = "created_at"
     manifest_name: str = "manifest.json"
+    is_dropped: bool = False
     parquet: Mapping[str, Any] = field(default_factory=dict)
     entries: list[PartitionEntry] = field(default_factory=list)
 
     @property
     def columns(self) -> list[Column]:
         """Give the columns of the export."""
+        created_at = Column("created_at", ColumnType(self.kind), "the type")
         return [
             Column("id", ColumnType(Kind.INT64), "bigint"),
-            Column("created_at", ColumnType(self.kind), "the type"),
+            *([] if self.is_dropped else [created_at]),
             Column("price", ColumnType(Kind.DECIMAL, 12, 2), "numeric(12,2)"),
             Column("ratio", ColumnType(Kind.FLOAT64), "double precision"),
             Column("weight", ColumnType(Kind.FLOAT32), "real"),
@@ -104,9 +106,18 @@ class Builder:
         )
 
     def partition(
-        self, label: str | None, *parts: Sequence[Moment | None], run_id: str = RUN_ID, state: Any = "live"
+        self,
+        label: str | None,
+        *parts: Sequence[Moment | None],
+        run_id: str = RUN_ID,
+        state: Any = "live",
+        **changes: Any,
     ) -> Path:
-        """Write one partition, each part with rows of these moments; None is the NULL partition."""
+        """Write one partition, each part with rows of these moments; None is the NULL partition.
+
+        Args:
+            changes: Fields of the manifest.
+        """
         layout, axis = self.layout, self.axis
         window = None if label is None else axis.window_of_label(label)
         target = layout.partition(window)
@@ -116,7 +127,7 @@ class Builder:
             self._part(directory, layout.part_name(target, run_id, number), number, moments)
             for number, moments in enumerate(parts)
         )
-        manifest = self._manifest(target, facts, run_id)
+        manifest = replace(self._manifest(target, facts, run_id), **changes)
         seal(directory, manifest, self.manifest_name)
         self.entries.append(
             PartitionEntry(
@@ -172,7 +183,8 @@ class Builder:
     def _part(self, directory: Path, name: str, number: int, moments: Sequence[Moment | None]) -> Part:
         table = self.table(moments)
         buffer = io.BytesIO()
-        pq.write_table(table, buffer, **self.parquet)
+        written = table.drop_columns(["created_at"]) if self.is_dropped else table
+        pq.write_table(written, buffer, **self.parquet)
         (directory / name).write_bytes(buffer.getvalue())
         integers = table.column("created_at").cast(pa.int32() if self.kind is Kind.DATE else pa.int64())
         present = [] if self.template is None else [v for v in integers.to_pylist() if v is not None]

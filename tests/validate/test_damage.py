@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import pytest
 
 from rivet.manifest.verdict import Code
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE
+from rivet.plan.schema import Kind
 from tests.validate.build import (
     FIRST,
     SECOND,
+    Builder,
     edit,
     events,
     instant,
@@ -275,6 +278,30 @@ DAMAGES: dict[str, tuple[Damage, list[tuple[Code, str]]]] = {
         _export(lambda e: e.update(source_null_rows=2)),
         [(Code.TOTALS_DIFFER, EXPORT_FILE)],
     ),
+    "unrepresentable values at the source": (
+        _export(lambda e: e.update(unrepresentable_rows={"price": 1})),
+        [(Code.TOTALS_DIFFER, EXPORT_FILE)],
+    ),
+    "unrepresentable values in a partition": (
+        _manifest(lambda m: m.update(unrepresentable_rows={"price": 1})),
+        [(Code.TOTALS_DIFFER, EXPORT_FILE)],
+    ),
+    "more unrepresentable values than rows": (
+        _manifest(lambda m: m.update(unrepresentable_rows={"price": 99})),
+        [(Code.MANIFEST_INCONSISTENT, f"{SECOND}/manifest.json"), (Code.TOTALS_DIFFER, EXPORT_FILE)],
+    ),
+    "unrepresentable dates in a day": (
+        _manifest(lambda m: m.update(unrepresentable_rows={"created_at": 1})),
+        [(Code.MANIFEST_INCONSISTENT, f"{SECOND}/manifest.json"), (Code.TOTALS_DIFFER, EXPORT_FILE)],
+    ),
+    "unrepresentable values of no column": (
+        _manifest(lambda m: m.update(unrepresentable_rows={"x": 1})),
+        [(Code.MANIFEST_INCONSISTENT, f"{SECOND}/manifest.json"), (Code.TOTALS_DIFFER, EXPORT_FILE)],
+    ),
+    "zone that is none": (
+        _manifest(lambda m: m["partition"].update(timezone="../../etc/passwd")),
+        [(Code.PARTITION_FOREIGN, SECOND), (Code.MANIFEST_INCONSISTENT, f"{SECOND}/manifest.json")],
+    ),
     "entry listed twice": (
         _export(lambda e: e["partitions"].append(e["partitions"][1])),
         [
@@ -324,3 +351,26 @@ def test_documented_codes() -> None:
     text = (Path(__file__).parents[2] / "docs" / "manifest.md").read_text(encoding="utf-8")
 
     assert re.findall(r"^\| `([a-z_]+)` \| (?:error|note) \|", text, re.MULTILINE) == list(Code)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda m: m["parts"][0].update(minimum=None), Code.PART_BOUNDS),
+        (lambda m: m["parts"][0].update(maximum="2023-01-03"), Code.PART_BOUNDS),
+        (lambda m: m["partition"].update(granularity="month"), Code.MANIFEST_INCONSISTENT),
+        (lambda m: m["partition"].update(timezone="UTC"), Code.MANIFEST_INCONSISTENT),
+        (lambda m: m["partition"].update(value="2023-01-03"), Code.MANIFEST_INCONSISTENT),
+    ],
+)
+def test_damage_without_the_partition_column(
+    tmp_path: Path, change: Callable[[Any], object], code: Code
+) -> None:
+    """Of files that are without the column, the manifest must say what the path says."""
+    builder = Builder(tmp_path, kind=Kind.DATE, is_dropped=True)
+    builder.partition("2023-01-01", [date(2023, 1, 1)])
+    builder.partition("2023-01-02", [date(2023, 1, 2)])
+    root = builder.finish()
+    _manifest(change)(root)
+
+    assert code.value in [found_code for _, found_code, _ in found(check(root))]

@@ -119,10 +119,22 @@ class TestPasses:
 
     def test_unrepresentable(self, tmp_path: Path) -> None:
         """Rows that fit no calendar and were made NULL on request count among the NULL rows."""
-        builder = events(tmp_path)
-        counts = {"source_null_rows": 1, "unrepresentable_rows": {"created_at": 2}}
+        builder = Builder(tmp_path)
+        builder.partition("2023-01-01", [instant("2023-01-01")], unrepresentable_rows={"price": 1})
+        builder.partition(None, [None] * 3, unrepresentable_rows={"created_at": 2, "price": 3})
+        counts = {"source_null_rows": 1, "unrepresentable_rows": {"created_at": 2, "price": 4}}
 
-        assert check(builder.finish(**counts)).findings == ()
+        for depth in DEPTHS:
+            assert check(builder.finish(**counts), depth=depth).findings == ()
+
+    def test_dropped(self, tmp_path: Path) -> None:
+        """Files without the partition column pass, since the path tells the day of every row."""
+        builder = Builder(tmp_path, kind=Kind.DATE, is_dropped=True)
+        builder.partition("2023-01-01", [date(2023, 1, 1)] * 3, [date(2023, 1, 1)])
+        builder.partition(None, [None, None])
+
+        for depth in DEPTHS:
+            assert check(builder.finish(), depth=depth).findings == ()
 
     def test_without_statistics(self, tmp_path: Path) -> None:
         """Where a part has no statistics its rows are read, at quick depth too."""
