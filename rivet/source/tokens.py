@@ -73,7 +73,7 @@ _TAG = rf"(?:[{_LETTER}][0-9{_LETTER}]*+)?+"
 # A constant of PostgreSQL that goes on in another line goes on by the same rules.
 _E_STRING = rf"[eE]{_ESCAPED_STRING}(?:[ \t\f\v]*[\n\r]\s*{_ESCAPED_STRING})*+"
 _UNCLOSED = {
-    "postgres": re.compile(rf"['\"]|\${_TAG}\$"),
+    "postgres": re.compile(rf"[eE]?'|\"|\${_TAG}\$"),
     "mysql": re.compile(r"['\"`]|/\*"),
     "sqlite": re.compile(r"['\"`\[]"),
 }
@@ -112,8 +112,9 @@ def tokens_of(text: str, dialect: Dialect, sql_mode: str = "") -> Iterator[Token
 
 @cache
 def _pattern(dialect: Dialect, modes: frozenset[str]) -> re.Pattern[str]:
-    number = "0-9" if dialect == "mysql" else ""  # whose names may begin with a digit
+    first = f"[{_LETTER}]"
     if dialect == "postgres":
+        first = rf"(?![eE]')[{_LETTER}]"
         comment = r"--[^\n\r]*+"
         string = rf"{_E_STRING}|(?:[bBxXnN]|[uU]&)?{_STRING}|(?P<tag>\${_TAG}\$).*?(?P=tag)"
         name = rf"(?:[uU]&)?{_NAME}"
@@ -122,6 +123,7 @@ def _pattern(dialect: Dialect, modes: frozenset[str]) -> re.Pattern[str]:
         string = _STRING
         name = rf"{_NAME}|{_BACKTICKS}|\[[^\]]*+\]"
     else:
+        first = f"[0-9{_LETTER}]"  # names may begin with a digit
         comment = r"\#[^\n]*+|--(?=[\x00-\x20\x7f]|\Z)[^\n]*+|/\*.*?\*/"
         form = _DOUBLED if "NO_BACKSLASH_ESCAPES" in modes else _ESCAPED
         string, name = form.format("'"), _BACKTICKS
@@ -131,7 +133,7 @@ def _pattern(dialect: Dialect, modes: frozenset[str]) -> re.Pattern[str]:
             string += f"|{form.format(chr(34))}"
     return re.compile(
         rf"\A\ufeff|[ \t\n\r\f\v]++|(?P<COMMENT>{comment})|(?P<STRING>{string})|(?P<NAME>{name})"
-        rf"|(?P<WORD>[{number}{_LETTER}][0-9${_LETTER}]*+)|(?P<SIGN>.)",
+        rf"|(?P<WORD>{first}[0-9${_LETTER}]*+)|(?P<SIGN>.)",
         re.DOTALL,
     )
 
