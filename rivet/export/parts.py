@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -191,21 +191,27 @@ class _DigestingSink:
 
 
 def _repeating_columns(table: pa.Table) -> list[str]:
-    sample = table.slice(0, _DICTIONARY_SAMPLE_ROWS)
-    most = int(sample.num_rows * _DICTIONARY_MAX_SHARE)
-    if not most:
-        return []
     return [
-        field.name
-        for field, column in zip(sample.schema, sample.columns, strict=True)
-        if not pa.types.is_boolean(field.type) and pc.count_distinct(column, mode="all").as_py() <= most
+        path
+        for path, values in _leaves(table.slice(0, _DICTIONARY_SAMPLE_ROWS))
+        if not pa.types.is_boolean(values.type)
+        and 0 < pc.count_distinct(values, mode="all").as_py() <= len(values) * _DICTIONARY_MAX_SHARE
     ]
 
 
 def _columns_of_short_values(table: pa.Table) -> list[str]:
     return [
-        field.name
-        for field, column in zip(table.schema, table.columns, strict=True)
-        if not (pa.types.is_string(field.type) or pa.types.is_binary(field.type))
-        or (pc.max(pc.binary_length(column)).as_py() or 0) <= _STATISTICS_MAX_VALUE_BYTES
+        path
+        for path, values in _leaves(table)
+        if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type))
+        or (pc.max(pc.binary_length(values)).as_py() or 0) <= _STATISTICS_MAX_VALUE_BYTES
     ]
+
+
+def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the columns of values that a Parquet file has, by their paths: those of a list lie deeper."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        path, values = name, column.chunk(0)
+        if pa.types.is_list(values.type):
+            path, values = f"{name}.list.element", values.flatten()
+        yield path, values.storage if isinstance(values, pa.ExtensionArray) else values

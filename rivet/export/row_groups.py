@@ -31,7 +31,7 @@ class RowGroup:
 
     def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Take the rows for which there is room, and give those that are left over: then it is full."""
-        size = _sizes(rows)
+        size = _sizes(rows.columns)
         most = min(rows.num_rows, self._max_rows - self._rows)
         room = self._max_bytes - self.size_bytes
         count = most if size(most) <= room else bisect_right(range(1, most), room, key=size)
@@ -50,7 +50,7 @@ class RowGroup:
         return table if len(batches) == 1 else table.combine_chunks()
 
 
-def _sizes(rows: pa.RecordBatch) -> Callable[[int], int]:
+def _sizes(columns: Sequence[pa.Array]) -> Callable[[int], int]:
     """Give a function from a number of first rows to the bytes of their values.
 
     Sizes of pieces add up to that of the whole, which those of Arrow's buffers do not: whether a column has a
@@ -58,12 +58,27 @@ def _sizes(rows: pa.RecordBatch) -> Callable[[int], int]:
     """
     bits = 0
     offsets: list[Sequence[int]] = []
-    for column in rows.columns:
+    lists: list[tuple[Sequence[int], Callable[[int], int]]] = []
+    for column in columns:
+        values = column.storage if isinstance(column, pa.ExtensionArray) else column
         bits += _VALIDITY_BITS
-        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
             bits += _OFFSET_BITS
-            offsets.append(memoryview(column.buffers()[1]).cast("i")[column.offset :])
+            offsets.append(_offsets(values))
+        elif pa.types.is_list(values.type):
+            bits += _OFFSET_BITS
+            starts = _offsets(values)
+            lists.append((starts, _sizes([values.values[starts[0] :]])))
         else:
-            bits += column.type.bit_width
+            bits += values.type.bit_width
     row_bytes = -(-bits // 8)
-    return lambda count: count * row_bytes + sum(o[count] - o[0] for o in offsets)
+
+    def size(count: int) -> int:
+        fixed = count * row_bytes + sum(o[count] - o[0] for o in offsets)
+        return fixed + sum(elements(o[count] - o[0]) for o, elements in lists)
+
+    return size
+
+
+def _offsets(values: pa.Array) -> Sequence[int]:
+    return memoryview(values.buffers()[1]).cast("i")[values.offset :]

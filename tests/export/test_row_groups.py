@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,8 +16,11 @@ from hypothesis import strategies as st
 from rivet.destination.memory import MemoryDestination
 from rivet.export.parts import ParquetSettings, PartitionWriter
 from rivet.export.row_groups import RowGroup
-from rivet.export.staged import StagedFile, StagedPart
+from rivet.export.staged import StagedFile
+from rivet.manifest.model import Part
 
+UUIDS = pa.list_(pa.field("element", pa.uuid()))
+STORED = pa.list_(pa.field("element", pa.binary(16)))
 SCHEMA = pa.schema(
     {
         "flag": pa.bool_(),
@@ -25,6 +29,12 @@ SCHEMA = pa.schema(
         "text": pa.string(),
         "bytes": pa.binary(),
         "moment": pa.timestamp("us"),
+        "list": pa.list_(pa.field("element", pa.string())),
+        "numbers": pa.list_(pa.field("element", pa.int32())),
+        "uuid": pa.uuid(),
+        "uuids": UUIDS,
+        "json": pa.json_(pa.string()),
+        "span": pa.duration("us"),
     }
 )
 
@@ -38,10 +48,27 @@ def rows(count: int) -> pa.RecordBatch:
         [None if i < 40 else f"{i * 7919 % 10_007:x}" * (i % 200) for i in range(count)],
         [b"\0" * (3_000 if i % 997 == 5 else i % 3) for i in range(count)],
         [i // 50 for i in range(count)],
+        [None if i % 11 == 4 else [None, "é" * (i % 31)][: i % 3] for i in range(count)],
+        [None if 2_000 < i < 2_100 else list(range(500 if i % 499 == 7 else i % 4)) for i in range(count)],
+        [None if i % 5 == 0 else uuid(i) for i in range(count)],
+        [[None, uuid(i)] if i % 3 else [] for i in range(count)],
+        [None if i < 3_000 else f'{{"i": {i}}}' for i in range(count)],
+        [-i for i in range(count)],
     ]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
-    )
+    arrays = [array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
+    """Make a column; Arrow itself makes no lists of its extension types."""
+    if arrow_type == UUIDS:
+        return pa.array(values, STORED).cast(arrow_type)
+    return pa.array(values, arrow_type)
+
+
+def uuid(number: int) -> bytes:
+    """Make the bytes of a UUID."""
+    return number.to_bytes(16, "big")
 
 
 ROWS = rows(6_000)  # the texts fill several pages
@@ -49,7 +76,9 @@ ROWS = rows(6_000)  # the texts fill several pages
 
 def copied(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Give a batch of its own buffers, which has a bitmap only where it has NULLs."""
-    return pa.RecordBatch.from_pylist(batch.to_pylist(), schema=batch.schema)
+    columns = [c.cast(STORED) if c.type == UUIDS else c for c in batch.columns]
+    arrays = [array(c.to_pylist(), t) for c, t in zip(columns, batch.schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
 def grouped(batches: Sequence[pa.RecordBatch], max_rows: int, max_bytes: int) -> list[RowGroup]:
@@ -62,8 +91,8 @@ def grouped(batches: Sequence[pa.RecordBatch], max_rows: int, max_bytes: int) ->
     return groups
 
 
-def parts_of(batches: Sequence[pa.RecordBatch], max_file_size_bytes: int) -> tuple[StagedPart, ...]:
-    """Write batches as parts."""
+def parts_of(batches: Sequence[pa.RecordBatch], max_file_size_bytes: int) -> list[tuple[Part, bytes]]:
+    """Write batches as parts, and give what is said of each with its bytes."""
     destination = MemoryDestination()
     written = ParquetSettings("zstd", None, max_file_size_bytes, None, None)
 
@@ -76,13 +105,20 @@ def parts_of(batches: Sequence[pa.RecordBatch], max_file_size_bytes: int) -> tup
     parts = writer.close()
     for part in parts:
         part.file.publish()
-    read = [pq.read_table(pa.BufferReader(destination.read(part.facts.path))) for part in parts]
+    return [(part.facts, destination.read(part.facts.path)) for part in parts]
+
+
+@cache
+def parts_of_all(max_file_size_bytes: int) -> list[tuple[Part, bytes]]:
+    """Write all rows as one batch, and see that they can be read back."""
+    parts = parts_of([ROWS], max_file_size_bytes)
+    read = [pq.read_table(pa.BufferReader(data)) for _, data in parts]
     assert pa.concat_tables(read).equals(pa.Table.from_batches([ROWS]))
     return parts
 
 
-@pytest.mark.parametrize("max_file_size_bytes", [100_000, 256 * 1024**2])
-@settings(max_examples=20)
+@pytest.mark.parametrize("max_file_size_bytes", [200_000, 256 * 1024**2])
+@settings(max_examples=12)
 @given(cuts=st.sets(st.integers(1, len(ROWS) - 1), max_size=6), owned=st.booleans())
 def test_parts_do_not_depend_on_batches(max_file_size_bytes: int, cuts: set[int], owned: bool) -> None:
     """However the rows are cut, and whether a batch is a slice or not, each part is the same to the byte."""
@@ -91,7 +127,7 @@ def test_parts_do_not_depend_on_batches(max_file_size_bytes: int, cuts: set[int]
 
     parts = parts_of([copied(b) for b in batches] if owned else batches, max_file_size_bytes)
 
-    assert [p.facts for p in parts] == [p.facts for p in parts_of([ROWS], max_file_size_bytes)]
+    assert parts == parts_of_all(max_file_size_bytes)
 
 
 def test_a_row_group_ends_before_it_is_too_large() -> None:
@@ -102,3 +138,14 @@ def test_a_row_group_ends_before_it_is_too_large() -> None:
 
     assert all(6_000 < g.size_bytes <= 10_000 for g in groups[:-1])
     assert {g.table().num_rows for g in grouped([ROWS], 10**9, 1)} == {1}
+
+
+def test_values_in_lists_have_dictionaries_and_statistics_as_others_do() -> None:
+    """Where values repeat they have a dictionary, in lists too, and every column of values has statistics."""
+    ((_, data),) = parts_of_all(256 * 1024**2)
+    group = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0)
+    columns = {c.path_in_schema: c for c in map(group.column, range(group.num_columns))}
+
+    assert all(c.is_stats_set and c.has_column_index for c in columns.values())
+    with_dictionary = {path for path, c in columns.items() if c.has_dictionary_page}
+    assert with_dictionary == {"moment", "bytes", "json", "list.list.element"}
