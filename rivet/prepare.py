@@ -48,7 +48,7 @@ class Described:
     @property
     def run_advice(self) -> list[str]:
         """List what every run should say once."""
-        lines = key_advice(self.layout)
+        lines = [*self.relation.warnings, *key_advice(self.layout)]
         if not self.is_steady:
             lines.append(
                 f"consistency is {self.relation.consistency.value}: {self.relation.consistency_reason}"

@@ -64,6 +64,7 @@ class Relation:
         consistency: The best that the engine can give for this relation.
         consistency_reason: Why it is not SNAPSHOT, for people; empty where it is.
         nulled: Columns whose unrepresentable values are read as NULL; planning puts them in, by policy.
+        warnings: What `check` and every run should tell people of it, each a line.
     """
 
     from_item: str
@@ -76,6 +77,7 @@ class Relation:
     consistency: Consistency = Consistency.SNAPSHOT
     consistency_reason: str = ""
     nulled: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
