@@ -55,6 +55,10 @@ def type_name(arrow_type: pa.DataType) -> str:
     """Name an Arrow type as a manifest's schema does."""
     if pa.types.is_decimal128(arrow_type):
         return f"decimal128({arrow_type.precision},{arrow_type.scale})"
+    if pa.types.is_list(arrow_type):
+        return f"list<{type_name(arrow_type.value_type)}>"
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return str(arrow_type.extension_name).removeprefix("arrow.")
     name = str(arrow_type)
     return _TYPE_NAMES.get(name, name)
 
