@@ -45,7 +45,9 @@ def test_days_that_are_none_are_counted(mysql_family: Database, declaration: str
     for mode in ("", "TRADITIONAL", "ALLOW_INVALID_DATES"):
         mysql_family.server.execute(f"SET GLOBAL sql_mode = '{mode}'")
         try:
-            assert probed(mysql_family, "d") == Probe(rows, nulls, len(NO_DAYS), FIRST, LAST)
+            unfit = ("d", len(NO_DAYS)), ("dt", len(NO_DAYS))
+            assert probed(mysql_family, None) == Probe(rows, unrepresentable=unfit)
+            assert probed(mysql_family, "d") == Probe(rows, nulls, len(NO_DAYS), FIRST, LAST, unfit)
             end = MICROSECONDS_PER_DAY - 1
             assert probed(mysql_family, "dt") == Probe(
                 rows,
@@ -53,6 +55,7 @@ def test_days_that_are_none_are_counted(mysql_family: Database, declaration: str
                 len(NO_DAYS),
                 FIRST * MICROSECONDS_PER_DAY + end,
                 LAST * MICROSECONDS_PER_DAY + end,
+                unfit,
             )
         finally:
             mysql_family.server.execute("SET GLOBAL sql_mode = DEFAULT")
@@ -75,7 +78,8 @@ def test_instants_are_probed_in_utc(mysql_family: Database) -> None:
         "SET sql_mode = '', time_zone = '+05:00'; CREATE TABLE t (ts timestamp(6) NULL);"
         "INSERT INTO t VALUES ('1970-01-01 05:00:01'), ('2038-01-19 08:14:07.999999'), (NULL), (0)"
     )
-    assert probed(mysql_family, "ts") == Probe(4, 1, 1, 1_000_000, (2**31 - 1) * 1_000_000 + 999_999)
+    last = (2**31 - 1) * 1_000_000 + 999_999
+    assert probed(mysql_family, "ts") == Probe(4, 1, 1, 1_000_000, last, (("ts", 1),))
 
 
 def test_without_a_column_rows_are_counted(mysql_family: Database) -> None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from rivet.errors import ColumnError
-from rivet.plan.schema import Column
-from rivet.source.mysql.types import Described, column_type
+from rivet.plan.schema import Column, ColumnType, Kind, Override
+from rivet.source.mysql.types import Described, source_type, type_name
 from rivet.source.protocol import Request
 from tests.servers.database import Database
 from tests.source.reading import column_of, in_session, read_all, read_scan, source_of
@@ -236,25 +236,35 @@ def test_text_that_utf8_cannot_tell_is_refused(mysql_family: Database) -> None:
         "CREATE TABLE t (c varchar(9) CHARACTER SET cp1251, l longtext CHARACTER SET cp1251);"
         "INSERT INTO t VALUES ('ok', 'ok'), (_cp1251 X'98', 'ok')"
     )
-    for query in ("SELECT c FROM t", "SELECT c, 1 / 0 AS z FROM t", "SELECT c AS d FROM t ORDER BY 1"):
-        with pytest.raises(ColumnError, match="UTF-8"):
+    for query in ("SELECT c FROM t", "SELECT l, c, 1 / 0 AS z FROM t", "SELECT c FROM t ORDER BY 1"):
+        with pytest.raises(ColumnError, match="column 'c' .varchar.*UTF-8") as caught:
             read_all(mysql_family, query=query)
+        assert caught.value.hint is not None
+        assert 'columns: {"c": binary}' in caught.value.hint
+    with source_of(mysql_family).session() as session:
+        kept = Request("t", overrides={"C": Override(ColumnType(Kind.BINARY))})
+        assert sorted(read_scan(session, session.describe(kept))["c"].to_pylist()) == [b"ok", b"\x98"]
     assert read_all(mysql_family, query="SELECT l, 1 / 0 AS z FROM t").num_rows == 2
 
 
-def test_types_that_are_not_handled_are_refused_with_a_cast(mysql_family: Database) -> None:
-    """A geometry stops the export in planning, by name; left out or cast, it does not."""
-    mysql_family.execute("CREATE TABLE t (id int, `the place` point); INSERT INTO t VALUES (1, POINT(1, 2))")
-    with pytest.raises(ColumnError, match="'the place' is point") as caught:
-        in_session(mysql_family, lambda s: s.describe(Request("t")))
-    assert "ST_AsBinary(`the place`) AS `the place`" in (caught.value.hint or "")
-    assert "exclude: [the place]" in (caught.value.hint or "")
-    kept = in_session(mysql_family, lambda s: s.describe(Request("t", exclude=("the place",))))
-    assert [c.name for c in kept.columns] == ["id"]
-    query = "SELECT ST_AsBinary(`the place`) AS `the place` FROM t"
-    assert read_all(mysql_family, query=query)["the place"].to_pylist() == [
-        struct.pack("<BIdd", 1, 1, 1.0, 2.0)
-    ]
+def test_a_geometry_arrives_as_wkb(mysql_family: Database) -> None:
+    """A geometry is its WKB, without the four bytes of the SRID before it, or its WKT by override."""
+    mysql_family.execute(
+        "CREATE TABLE t (id int, `the place` point, l linestring, g geometry);"
+        "INSERT INTO t VALUES (1, POINT(1, 2), LINESTRING(POINT(0, 0), POINT(1, -1)),"
+        " ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))')), (2, NULL, NULL, ST_GeomFromText('POINT(3 4)', 4326))"
+    )
+    said = mysql_family.fetch(
+        "SELECT HEX(ST_AsBinary(`the place`)), HEX(ST_AsBinary(l)), HEX(ST_AsBinary(g)) FROM t ORDER BY id"
+    )
+    for request in (Request("t"), Request(query="SELECT * FROM (SELECT * FROM t) AS x")):
+        with source_of(mysql_family).session() as session:
+            rows = read_scan(session, session.describe(request)).sort_by("id").drop_columns("id").to_pylist()
+        assert [tuple(v and v.hex().upper() for v in row.values()) for row in rows] == said
+    assert rows[0]["the place"] == struct.pack("<BIdd", 1, 1, 1.0, 2.0)
+    texts = Request("t", overrides={"the place": Override(ColumnType(Kind.STRING))})
+    with source_of(mysql_family).session() as session:
+        assert read_scan(session, session.describe(texts))["the place"].to_pylist() == ["POINT(1 2)", None]
 
 
 @pytest.mark.parametrize("value", ["0000-00-00", "2023-00-10", "2023-02-31", "0000-01-01"])
@@ -285,7 +295,8 @@ def test_five_hundred_columns(mysql_family: Database) -> None:
 
 def test_an_unknown_code_has_no_type() -> None:
     """A type that came after this was written is refused, never guessed."""
-    assert column_type(Described(code=200, charset=63, flags=0, length=9, decimals=0)) is None
+    described = Described(code=200, charset=63, flags=0, length=9, decimals=0)
+    assert source_type(described, type_name(described)) is None
 
 
 def test_described_columns_name_their_types(mysql_family: Database) -> None:

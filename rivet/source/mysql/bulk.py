@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,14 +22,17 @@ from rivet.source.csv import CsvDecoder
 from rivet.source.csv_batches import CsvBatches
 from rivet.source.mysql.connecting import Control, Row, close_snapshot, fetch_all, open_snapshot
 from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated
-from rivet.source.mysql.statements import QUOTE, Reading
+from rivet.source.mysql.pinning import MAX_WARNINGS
+from rivet.source.mysql.rendering import QUOTE
+from rivet.source.mysql.statements import Reading
 from rivet.source.pipe import BlockStream, ReaderThread, Write
 
 # Rows to ask the driver for at once: many while they are small, as a call costs more than a row.
 _ROWS_AT_ONCE = 64
 _SMALL_BYTES = 1024**2
-# Text that a character set could not tell: '?' stands in its place (MariaDB 1977, MySQL 3854, both 1300).
-_LOST_TEXT = frozenset({b"1300", b"1977", b"3854"})
+# Text that a character set could not tell: '?' stands in its place (MariaDB 1977, MySQL 3854, both 1300); a
+# value that GROUP_CONCAT cut (1260), or that was longer than max_allowed_packet, so that it is NULL (1301).
+_LOST = frozenset({b"1300", b"1977", b"3854", b"1260", b"1301"})
 _WIDE, _DOUBLED = b"," + QUOTE + b"%b" + QUOTE, QUOTE * 2
 _FIRST_DAY = days_from_civil(1, 1)
 
@@ -97,10 +101,36 @@ class SnapshotReader:
             if not came_from_server(exc):
                 self._connection.close()  # what is still to come would be taken for another answer
             raise
+        warnings = []
         if cursor._result.warning_count:  # noqa: SLF001  there is no public way
-            _refuse_lost_text(await self._connection.show_warnings())
+            warnings = await self._connection.show_warnings()
         rows = await fetch_all(self._connection, "SELECT FOUND_ROWS()")
+        await self._refuse_lost(reading, warnings)
         return int(rows[0][0] or 0)
+
+    async def _refuse_lost(self, reading: Reading, warnings: Sequence[Row]) -> None:
+        """Refuse a scan in which the server put a question mark or NULL for what it could not give.
+
+        Its warnings do not name the column, so that each is asked for by itself, also where there were more
+        warnings than a server keeps.
+        """
+        lost = _lost(warnings)
+        if lost is None and len(warnings) < MAX_WARNINGS:
+            return
+        for column, statement in reading.checks:
+            await fetch_all(self._connection, statement)
+            lost_here = _lost(await self._connection.show_warnings())
+            if lost_here is not None:
+                raise ColumnError(
+                    f"column {column.name!r} ({column.source_type}) cannot be told in UTF-8: {lost_here}",
+                    hint="mend the text in the database, or export its bytes: "
+                    f"columns: {{{json.dumps(column.name, ensure_ascii=False)}: binary}}",
+                )
+        if lost is not None:
+            raise ColumnError(
+                f"the server gave less than a whole value: {lost}",
+                hint="make the value smaller in the query, or raise max_allowed_packet at the server",
+            )
 
     async def _pump(self, cursor: Any, reading: Reading, write: Write) -> None:
         lines = _lines_of(reading)
@@ -142,8 +172,10 @@ class MysqlBatches(CsvBatches):
         super().__init__(translated)
         self._reader = reader
         self._reading = reading
-        self._decoder = CsvDecoder(reading.columns, quote=QUOTE.decode())
+        self._decoder = CsvDecoder(reading.columns, nulled=reading.nulled, quote=QUOTE.decode())
+        count = len(columns)
         self._order = [reading.columns.index(column) for column in columns]
+        self._order += range(count, count + len(reading.nulled))
         self._dates = [
             (i, c, _FIRST_DAY * units_per_day(c.type.kind))
             for i, c in enumerate(reading.columns)
@@ -175,28 +207,30 @@ class MysqlBatches(CsvBatches):
 
 def _lines_of(reading: Reading) -> Callable[[Sequence[Row]], bytes]:
     """Give what joins rows as they come to lines of CSV; it raises TypeError for a line that is NULL."""
-    if reading.in_line == len(reading.columns):
+    wide = len(reading.columns) - reading.in_line
+    if not wide:
         return lambda rows: b"\n".join(chain(chain.from_iterable(rows), (b"",)))  # type: ignore[arg-type]
     first = 0 if reading.in_line else 1  # a row of wide values alone begins with a comma
-    return lambda rows: _with_wide(rows, first)
+    return lambda rows: _with_wide(rows, first, wide + 1)
 
 
-def _with_wide(rows: Sequence[Row], first: int) -> bytes:
+def _with_wide(rows: Sequence[Row], first: int, markers: int) -> bytes:
+    """Join the values of rows: a line, wide ones from 1 up to markers, and there another line, if any."""
     lines = []
     for row in rows:
         line: Any = row[0]
-        for value in row[1:]:
+        for value in row[1:markers]:
             line += b"," if value is None else _WIDE % value.replace(QUOTE, _DOUBLED)
+        for marked in row[markers:]:
+            line += b"," + (marked or b"")
         lines.append(line[first:])
     lines.append(b"")
     return b"\n".join(lines)
 
 
-def _refuse_lost_text(warnings: Sequence[Row]) -> None:
+def _lost(warnings: Sequence[Row]) -> str | None:
+    """Give the first warning of a value that is not what it should be, or None."""
     for _, code, message in warnings:
-        if code in _LOST_TEXT:
-            text = (message or b"").decode(errors="replace")
-            raise ColumnError(
-                f"a text cannot be told in UTF-8: {text}",
-                hint="mend the text in the database, or export its bytes with a query, as CAST(… AS BINARY)",
-            )
+        if code in _LOST:
+            return (message or b"").decode(errors="replace")
+    return None

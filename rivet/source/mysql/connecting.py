@@ -23,6 +23,7 @@ from sqlalchemy.pool import NullPool
 from rivet.config.settings import SourceSettings, Tls
 from rivet.errors import SourceDenied, SourceUnavailable
 from rivet.source.mysql.errors import translated
+from rivet.source.mysql.pinning import KNOWN_VARIABLES, NO_LIMIT, pins
 from rivet.source.tls import ssl_context
 
 DEFAULT_PORT = 3306
@@ -30,22 +31,6 @@ _SOCKETS = ("mysqld.sock", "mysql.sock", "mariadb.sock", "socket")
 _CONTROL_SECONDS = 60.0
 _CLOSE_SECONDS = 5.0
 
-# What changes rows or their text, or would end a long scan. MariaDB and MySQL have different ones, so only
-# those that the server knows are set. Before it is asked for them the limit goes, which SHOW obeys too; it is
-# the largest number, since DEFAULT would be the global value.
-_NO_LIMIT = f"SET SESSION sql_select_limit = {2**64 - 1}"
-_PINNED = {
-    "time_zone": "'+00:00'",
-    "sql_auto_is_null": "0",
-    "net_read_timeout": "3600",
-    "net_write_timeout": "3600",
-    "wait_timeout": "86400",
-    "idle_transaction_timeout": "0",
-    "idle_readonly_transaction_timeout": "0",
-    "lock_wait_timeout": "60",  # of metadata: an ALTER under way must not hold an export for ever
-    "max_error_count": "65535",  # warnings tell of text that was not converted
-}
-_TIMEOUTS = ("max_statement_time", "max_execution_time")  # MariaDB's in seconds, MySQL's in milliseconds
 _READ_ONLY = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
 _CIPHER = "SHOW SESSION STATUS LIKE 'Ssl_cipher'"
@@ -165,11 +150,11 @@ class Control:
             # The handshake is as quick as connecting; a look at the catalogue may wait for a lock.
             driver._read_timeout = max(_CONTROL_SECONDS, login.connect_timeout_seconds)  # noqa: SLF001
             with driver.cursor() as cursor:
-                cursor.execute(_NO_LIMIT)
+                cursor.execute(NO_LIMIT)
                 cursor.execute(_CIPHER)
                 _check_cipher(login, cursor.fetchall())
-                cursor.execute(_known_variables())
-                cursor.execute(_pins(login, (row[0] for row in cursor.fetchall())))
+                cursor.execute(KNOWN_VARIABLES)
+                cursor.execute(pins(dict(cursor.fetchall()), login.statement_timeout_seconds))
                 cursor.execute(_READ_ONLY)
         except BaseException:
             driver.close()
@@ -197,10 +182,12 @@ async def open_snapshot(login: Login, context: ssl.SSLContext | None) -> Any:
         )
     try:
         with translated("cannot begin a snapshot"):
-            await fetch_all(connection, _NO_LIMIT)
+            await fetch_all(connection, "SET NAMES utf8mb4")  # which PyMySQL does by itself
+            await fetch_all(connection, NO_LIMIT)
             _check_cipher(login, await fetch_all(connection, _CIPHER))
-            known = await fetch_all(connection, _known_variables())
-            await fetch_all(connection, _pins(login, ((row[0] or b"").decode() for row in known)))
+            known = await fetch_all(connection, KNOWN_VARIABLES)
+            variables = {(name or b"").decode(): (value or b"").decode() for name, value in known}
+            await fetch_all(connection, pins(variables, login.statement_timeout_seconds))
             # Under READ COMMITTED the server would give no snapshot, and no error.
             await fetch_all(connection, _READ_ONLY)
             await fetch_all(connection, _SNAPSHOT)
@@ -251,21 +238,6 @@ def _check_cipher(login: Login, status: Iterable[Any]) -> None:
             f"the connection to {login!r} is in clear text, but tls mode is {login.tls.mode!r}",
             hint="turn TLS on at the server, or write `tls: {mode: disable}` under `source`",
         )
-
-
-def _known_variables() -> str:
-    names = ", ".join(f"'{name}'" for name in (*_PINNED, *_TIMEOUTS))
-    return f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})"
-
-
-def _pins(login: Login, known: Iterable[str]) -> str:
-    names = frozenset(known)
-    pins = [f"{name} = {value}" for name, value in _PINNED.items() if name in names]
-    if login.statement_timeout_seconds:
-        milliseconds = max(1, round(login.statement_timeout_seconds * 1000))
-        values = (f"{milliseconds / 1000:.3f}", str(milliseconds))
-        pins += [f"{n} = {value}" for n, value in zip(_TIMEOUTS, values, strict=True) if n in names]
-    return f"SET SESSION {', '.join(pins)}"
 
 
 def _socket_of(path: str) -> str:

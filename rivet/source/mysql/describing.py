@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy
@@ -12,19 +13,21 @@ from pymysql.constants import COMMAND
 from pymysql.protocol import FieldDescriptorPacket
 
 from rivet.errors import ColumnError, SourceError
-from rivet.plan.schema import Column, Kind
-from rivet.source.columns import kept_columns
+from rivet.plan.schema import Column
+from rivet.source.columns import kept_columns, resolved_overrides
 from rivet.source.mysql.catalogue import Fetch, Table, TableColumn, find_table, keys_of, table_columns
 from rivet.source.mysql.connecting import driver_of, run_text
 from rivet.source.mysql.consistency import BaseTables, tables_of_query, tables_of_table
 from rivet.source.mysql.errors import code_of, translated
+from rivet.source.mysql.rendering import Rendering, rendering
 from rivet.source.mysql.statements import MysqlRelation, made_once, query_item, quoted, table_item
-from rivet.source.mysql.types import Described, column_type, type_name
+from rivet.source.mysql.types import Described, source_type, type_name
 from rivet.source.protocol import Consistency, Request
 from rivet.source.query import checked_query, query_sha256
 
 # Longer values do not go into a row's line: a line longer than max_allowed_packet would be NULL.
 _WIDE_BYTES = 16 * 1024
+_CELL_BYTES = 8  # commas, quotes, a marker, and what makes a value its exact text
 _UNKNOWN_ROW_BYTES = 256
 _NO_EXPLAIN = 1345  # ER_VIEW_NO_EXPLAIN
 _PREPARED = struct.Struct("<xIHH")  # status, number of the statement, columns, parameters
@@ -35,11 +38,11 @@ def describe(connection: sqlalchemy.Connection, database: str | None, request: R
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
-        ColumnError: A column's type is not handled.
+        ColumnError: A column's type is not handled, or it cannot become what the config asks for.
     """
     if request.query is not None:
-        return _describe_query(connection, database, request.query, request.exclude)
-    return _describe_table(connection, database, request.table or "", request.exclude)
+        return _describe_query(connection, database, request.query, request)
+    return _describe_table(connection, database, request.table or "", request)
 
 
 def plan_of(connection: sqlalchemy.Connection, statement: str) -> list[dict[str, Any]]:
@@ -69,7 +72,7 @@ def planned_rows(plan: Sequence[dict[str, Any]]) -> int | None:
 
 
 def _describe_table(
-    connection: sqlalchemy.Connection, database: str | None, text: str, exclude: Sequence[str]
+    connection: sqlalchemy.Connection, database: str | None, text: str, request: Request
 ) -> MysqlRelation:
     fetch = _fetch_on(connection)
     with translated(f"cannot look up table {text!r}"):
@@ -79,32 +82,34 @@ def _describe_table(
     from_item = table_item(table.schema, table.name)
     doing = f"cannot describe table {str(table)!r}"
     with translated(doing):
-        described = kept_columns(_output(connection, f"SELECT * FROM {from_item}", doing), exclude)
+        described = _output(connection, f"SELECT * FROM {from_item}", doing)
+        kept = kept_columns(described, request.exclude)
         rows = (
             planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}")) if table.is_view else table.rows
         )
-        base = tables_of_table(fetch, table)
+        base, packet_bytes = tables_of_table(fetch, table), _packet_bytes(fetch)
     if base.is_per_look:
         from_item = made_once(from_item)
-    columns = _columns(described, catalogued, table)
-    names = {c.name for c in columns}
+    rendered = _rendered(kept, catalogued, request, table)
+    names = {c.name for c in rendered.columns}
     return MysqlRelation(
         from_item=from_item,
-        columns=columns,
+        columns=rendered.columns,
         table=str(table),
         primary_key=keys.primary if names.issuperset(keys.primary) else (),
         indexed=keys.indexed & names,
         estimated_rows=rows,
         consistency=_consistency(base),
         consistency_reason=base.reason,
-        utf8=frozenset(name for name, c in catalogued.items() if c.is_utf8),
-        wide=_wide(described, columns),
+        warnings=_invisible(table, catalogued, described),
+        renderings=rendered.renderings,
+        wide=rendered.wide(packet_bytes),
         row_bytes=base.row_bytes or _UNKNOWN_ROW_BYTES,
     )
 
 
 def _describe_query(
-    connection: sqlalchemy.Connection, database: str | None, text: str, exclude: Sequence[str]
+    connection: sqlalchemy.Connection, database: str | None, text: str, request: Request
 ) -> MysqlRelation:
     doing, fetch = "cannot describe the query", _fetch_on(connection)
     with translated(doing):
@@ -112,20 +117,21 @@ def _describe_query(
         from_item = query_item(query)
         kept_columns(_output(connection, query, doing), ())  # by itself, a query may repeat a name
         # In brackets, as it will be read, a column may have another type: NULL becomes a string of bytes.
-        described = kept_columns(_output(connection, f"SELECT * FROM {from_item}", doing), exclude)
+        kept = kept_columns(_output(connection, f"SELECT * FROM {from_item}", doing), request.exclude)
         rows = planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}"))
-        base = tables_of_query(fetch, query, database)
+        base, packet_bytes = tables_of_query(fetch, query, database), _packet_bytes(fetch)
     if base.is_per_look:
         from_item = made_once(from_item)
-    columns = _columns(described, {}, None)
+    rendered = _rendered(kept, {}, request, None)
     return MysqlRelation(
         from_item=from_item,
-        columns=columns,
+        columns=rendered.columns,
         query_sha256=query_sha256(text),
         estimated_rows=rows,
         consistency=_consistency(base),
         consistency_reason=base.reason,
-        wide=_wide(described, columns),
+        renderings=rendered.renderings,
+        wide=rendered.wide(packet_bytes),
         row_bytes=base.row_bytes or _UNKNOWN_ROW_BYTES,
     )
 
@@ -155,27 +161,65 @@ def _output(connection: sqlalchemy.Connection, statement: str, doing: str) -> li
     return [(f.name, Described(f.type_code, f.charsetnr, f.flags, f.length, f.scale)) for f in fields]
 
 
-def _columns(
-    described: Sequence[tuple[str, Described]], catalogued: dict[str, TableColumn], table: Table | None
-) -> tuple[Column, ...]:
-    columns = []
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """The columns of a relation, how each is rendered, and the most bytes that its value takes, by name."""
+
+    columns: tuple[Column, ...]
+    renderings: dict[str, Rendering]
+    sizes: dict[str, int]
+
+    def wide(self, packet_bytes: int) -> frozenset[str]:
+        """Choose the columns that do not go into a row's line, so that it is never longer than a packet."""
+        wide = {name for name, size in self.sizes.items() if size > _WIDE_BYTES}
+        lined = {name: size for name, size in self.sizes.items() if name not in wide}
+        quoted_sizes = {name: size for name, size in lined.items() if self.renderings[name].is_quoted}
+        line_bytes = sum(lined.values()) + sum(quoted_sizes.values()) + _CELL_BYTES * len(self.columns)
+        for name, size in sorted(quoted_sizes.items(), key=lambda item: -item[1]):
+            if line_bytes < packet_bytes:
+                break
+            wide.add(name)
+            line_bytes -= 2 * size  # each sign may be a quote, which is doubled
+        return frozenset(wide)
+
+
+def _rendered(
+    described: Sequence[tuple[str, Described]],
+    catalogued: Mapping[str, TableColumn],
+    request: Request,
+    table: Table | None,
+) -> _Rendered:
+    wanted = resolved_overrides([name for name, _ in described], request.overrides)
+    columns, renderings, sizes = [], {}, {}
     for name, output in described:
-        shown = catalogued[name].type_name if name in catalogued else type_name(output)
-        kind = column_type(output)
-        if kind is None:
-            cast = "ST_AsBinary({0}) AS {0}" if shown != "vector" else "CAST({0} AS BINARY) AS {0}"
-            hint = f"cast it in a query: SELECT …, {cast.format(quoted(name))} FROM …"
+        known = catalogued.get(name)
+        shown = known.type_name if known is not None else type_name(output)
+        source = source_type(output, shown, is_utf8=known is not None and known.is_utf8)
+        if source is None:
+            hint = f"cast it in a query: SELECT …, CAST({quoted(name)} AS char) AS {quoted(name)} FROM …"
             if table is not None:
                 hint += f", or leave it out: exclude: [{name}]"
             raise ColumnError(f"column {name!r} is {shown}, a type that is not handled yet", hint=hint)
-        columns.append(Column(name, kind, shown))
-    return tuple(columns)
+        rendered = rendering(name, source, wanted.get(name))
+        columns.append(rendered.column(name, source))
+        renderings[name], sizes[name] = rendered, source.length
+    return _Rendered(tuple(columns), renderings, sizes)
 
 
-def _wide(described: Sequence[tuple[str, Described]], columns: Sequence[Column]) -> frozenset[str]:
-    lengths = {name: output.length for name, output in described}
-    texts = (c.name for c in columns if c.type.kind in (Kind.STRING, Kind.BINARY))
-    return frozenset(name for name in texts if lengths[name] > _WIDE_BYTES)
+def _invisible(
+    table: Table, catalogued: Mapping[str, TableColumn], described: Sequence[tuple[str, Described]]
+) -> tuple[str, ...]:
+    """Warn of columns that `SELECT *` leaves out (manuals, "Invisible Columns")."""
+    shown = {name for name, _ in described}
+    hidden = ", ".join(repr(name) for name in catalogued if name not in shown)
+    warning = (
+        f"table {str(table)!r} has invisible columns, which only a query that names them exports: {hidden}"
+    )
+    return (warning,) if hidden else ()
+
+
+def _packet_bytes(fetch: Fetch) -> int:
+    return int(fetch("SELECT @@max_allowed_packet")[0][0])
 
 
 def _consistency(base: BaseTables) -> Consistency:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from rivet.errors import ColumnError
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
-from rivet.plan.schema import Column
+from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.mysql import describing
 from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
@@ -16,11 +17,19 @@ from rivet.source.mysql.errors import translated
 from rivet.source.mysql.statements import (
     MysqlRelation,
     count_statement,
+    counted_columns,
     probe_statement,
+    quoted,
     read_statement,
+    span_statement,
 )
 from rivet.source.protocol import Batches, Probe, Relation, Request
 
+_CASTS = {
+    Kind.DATE: "CAST({0} AS date) AS {0}",
+    Kind.TIMESTAMP: "CAST({0} AS datetime(6)) AS {0}",
+    Kind.INSTANT: "CAST({0} AS datetime(6)) AS {0}",
+}
 _MOMENT = re.compile(rb"(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
 
 
@@ -43,21 +52,42 @@ class MysqlSession:
             return describing.describe(connection, self._control.login.database, request)
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
-        """Find minimum, maximum and the counts of rows in one statement."""
-        statement = probe_statement(relation.from_item, column)
-        row = self._rows(statement, f"cannot probe {relation.label}")[0]
+        """Find minimum, maximum and the counts of rows in one statement.
+
+        Where some values of the column fit no calendar, a second one finds minimum and maximum of the others.
+
+        Raises:
+            ColumnError: The partition column is text that is read as a date.
+        """
+        relation, doing = _own(relation), f"cannot probe {relation.label}"
+        if column is not None and not relation.renderings[column.name].fits:
+            raise ColumnError(
+                f"column {column.name!r} ({column.source_type}) is a {column.type} by override only, and the "
+                "server would put it in the order of its text",
+                hint="cast it in a query: SELECT …, "
+                f"{_CASTS[column.type.kind].format(quoted(column.name))} FROM …",
+            )
+        row = self._rows(probe_statement(relation, column), doing)[0]
+        rows, others = _number(row[0]), counted_columns(relation, column)
+        unfit = {
+            c.name: _number(count) for c, count in zip(others, row[len(row) - len(others) :], strict=True)
+        }
         if column is None:
-            return Probe(rows=_number(row[0]))
-        rows, not_null, fitting = (_number(value) for value in row[:3])
-        minimum, maximum = (None if value is None else _on_axis(value, column) for value in row[3:])
-        return Probe(rows, rows - not_null, not_null - fitting, minimum, maximum)
+            return Probe(rows, unrepresentable=_in_order(relation, unfit))
+        not_null, fitting, bounds = _number(row[1]), _number(row[2]), row[3:5]
+        if fitting != not_null:
+            unfit[column.name] = not_null - fitting
+            bounds = self._rows(span_statement(relation, column), doing)[0]
+        minimum, maximum = (None if value is None else _on_axis(value, column) for value in bounds)
+        unrepresentable = _in_order(relation, unfit)
+        return Probe(rows, rows - not_null, not_null - fitting, minimum, maximum, unrepresentable)
 
     def count_windows(
         self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
     ) -> Sequence[WindowCount]:
         """Count the rows of each window that holds any; the server counts pieces of days."""
         edges = axis.day_edges(span)
-        statement = count_statement(relation.from_item, column, edges)
+        statement = count_statement(_own(relation), column, edges)
         counted = self._rows(statement, f"cannot count {relation.label}")
         numbers = ((_number(piece), _number(rows)) for piece, rows in counted)
         return counts_of_pieces(numbers, axis, edges, span)
@@ -87,6 +117,10 @@ def _own(relation: Relation) -> MysqlRelation:
     if not isinstance(relation, MysqlRelation):
         raise TypeError(f"expected a relation that this session described, got {type(relation)!r}")
     return relation
+
+
+def _in_order(relation: Relation, unfit: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((c.name, unfit[c.name]) for c in relation.columns if unfit.get(c.name))
 
 
 def _number(value: bytes | None) -> int:

@@ -9,22 +9,21 @@ MariaDB's REPLACE takes a time that grows with the square of what it replaces (6
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
+from rivet.source.mysql.rendering import Rendering
 from rivet.source.protocol import Relation
 
 ALIAS = "rivet"
-QUOTE = b"\x14"  # the control character "device control four"
-
 _ALL_ROWS = 2**64 - 1
 _END_DAY = days_from_civil(10_000, 1)
 _UNIX_EPOCH = 719_528  # TO_DAYS('1970-01-01')
-_HEX_QUOTE, _HEX_DOUBLED = f"X'{QUOTE.hex()}'", f"X'{(QUOTE * 2).hex()}'"
+_NULL_CELL = "X''"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +31,12 @@ class MysqlRelation(Relation):
     """A relation, and what must be known to render its columns.
 
     Attributes:
-        utf8: Columns whose text lies in the table as UTF-8 already.
+        renderings: How each column is rendered, by name.
         wide: Columns whose values may be so long that they do not go into the row's line.
         row_bytes: A guess at the size of a row, for sorts.
     """
 
-    utf8: frozenset[str] = frozenset()
+    renderings: Mapping[str, Rendering] = field(default_factory=dict)
     wide: frozenset[str] = frozenset()
     row_bytes: int = 0
 
@@ -50,11 +49,16 @@ class Reading:
         columns: In the order in which the values of a row come: those of the line, then each wide one.
         in_line: How many of them the first value of a row holds, as a line of CSV; after it come the wide
             ones, each a value of its own.
+        nulled: Columns whose markers follow, by name: at the end of the line, or, where there are wide ones,
+            as a last value.
+        checks: Columns of text in another character set, each with a statement that converts them alone.
     """
 
     statement: str
     columns: tuple[Column, ...]
     in_line: int
+    nulled: tuple[str, ...] = ()
+    checks: tuple[tuple[Column, str], ...] = ()
 
 
 def quoted(name: str) -> str:
@@ -85,27 +89,41 @@ def made_once(from_item: str) -> str:
     return f"(SELECT * FROM {from_item} LIMIT {_ALL_ROWS}) AS {ALIAS}"
 
 
-def probe_statement(from_item: str, column: Column | None) -> str:
-    """Ask for rows, rows with a value, rows with one that fits the calendar, and their least and greatest.
+def counted_columns(relation: MysqlRelation, column: Column | None) -> list[Column]:
+    """List the columns, but for the partition column, that can hold what fits no calendar."""
+    return [c for c in relation.columns if c != column and relation.renderings[c.name].fits]
+
+
+def probe_statement(relation: MysqlRelation, column: Column | None) -> str:
+    """Ask for the counts of a probe, and for least and greatest.
+
+    First stand all rows; then, of the partition column, rows with a value, rows with one that fits the
+    calendar, least and greatest; last, for each of `counted_columns`, rows with a value that fits none.
 
     `COUNT(column)` and not `column IS NULL` tells NULL rows: the latter also holds for zero dates in a
     column that is declared NOT NULL (MySQL manual, "Comparison Functions and Operators").
     """
-    if column is None:
-        return f"SELECT COUNT(*) FROM {from_item}"
-    name, fits = _name(column), _fits(column)
-    return (
-        f"SELECT COUNT(*), COUNT({name}), COUNT(IF({fits}, 1, NULL)), "
-        f"CAST(MIN(IF({fits}, {name}, NULL)) AS CHAR), CAST(MAX(IF({fits}, {name}, NULL)) AS CHAR) "
-        f"FROM {from_item}"
-    )
+    asked = ["COUNT(*)"]
+    if column is not None:
+        name = _name(column)
+        asked += [f"COUNT({name})", _count_fitting(relation, column)]
+        asked += [f"CAST(MIN({name}) AS CHAR)", f"CAST(MAX({name}) AS CHAR)"]
+    asked += [f"COUNT({_name(c)}) - {_count_fitting(relation, c)}" for c in counted_columns(relation, column)]
+    return f"SELECT {', '.join(asked)} FROM {relation.from_item}"
 
 
-def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:
+def span_statement(relation: MysqlRelation, column: Column) -> str:
+    """Ask for least and greatest where some values fit no calendar: the test of each takes its time."""
+    value = f"IF({_fits(relation, column)}, {_name(column)}, NULL)"
+    return f"SELECT CAST(MIN({value}) AS CHAR), CAST(MAX({value}) AS CHAR) FROM {relation.from_item}"
+
+
+def count_statement(relation: MysqlRelation, column: Column, day_edges: Sequence[int]) -> str:
     """Ask for the rows of each piece of a day, in order, by its number (see `counts_of_pieces`)."""
     days = (f"(TO_DAYS({_less(column, edge)}) - {_UNIX_EPOCH})" for edge in day_edges)
     number = " + ".join(days)
-    return f"SELECT {number}, COUNT(*) FROM {from_item} WHERE {_fits(column)} GROUP BY 1 ORDER BY 1"
+    fits = _fits(relation, column)
+    return f"SELECT {number}, COUNT(*) FROM {relation.from_item} WHERE {fits} GROUP BY 1 ORDER BY 1"
 
 
 def read_statement(
@@ -114,28 +132,40 @@ def read_statement(
     """Ask for a scan, ordered by the partition column, ties by the primary key."""
     lined = [c for c in columns if c.name not in relation.wide]
     wide = [c for c in columns if c.name in relation.wide]
-    cells = ", ".join(_cell(c, relation) for c in lined)
+    nulled = [c for c in columns if c.name in relation.nulled]
+    cells, markers = [_cell(c, relation) for c in lined], [_marker(c, relation) for c in nulled]
     # First of all stands something short, even if it is empty: asyncmy takes a packet of 16 MiB that begins
     # with the length of a long value for the end of the rows.
-    values = [f"CONVERT(CONCAT_WS(',', {cells}) USING binary)" if lined else "''"]
-    values += [_bytes_of(c, relation) for c in wide]
+    values = [_line(cells if wide else cells + markers), *(_value(c, relation) for c in wide)]
+    if wide and nulled:
+        values.append(_line(markers))
     statement = f"SELECT {', '.join(values)} FROM {relation.from_item}"
     if column is not None:
         ties = [f"{ALIAS}.{quoted(tie)}" for tie in relation.primary_key if tie != column.name]
-        statement += f"{_where(column, scan)} ORDER BY {', '.join([_name(column), *ties])}"
-    return Reading(statement, (*lined, *wide), len(lined))
+        order = ", ".join([_ordered(column, relation), *ties])
+        statement += f"{_where(column, scan, relation)} ORDER BY {order}"
+    checks = [(c, _check_statement(c, relation)) for c in columns if relation.renderings[c.name].is_recoded]
+    return Reading(statement, (*lined, *wide), len(lined), tuple(c.name for c in nulled), tuple(checks))
 
 
-def _where(column: Column, scan: Scan) -> str:
-    name = _name(column)
+def _where(column: Column, scan: Scan, relation: MysqlRelation) -> str:
+    name, is_nulled = _name(column), column.name in relation.nulled
     if scan.reach is Reach.NULLS:
-        return f" WHERE {name} <=> NULL"  # and not IS NULL, which may take zero dates for NULL
+        # And not IS NULL, which may take zero dates for NULL.
+        return f" WHERE ({_fits(relation, column)}) IS NOT TRUE" if is_nulled else f" WHERE {name} <=> NULL"
     if scan.start is None or scan.end is None:
         return ""
     conditions = [f"{name} >= {_literal(scan.start, column.type.kind)}"]
     if scan.end < _END_DAY * units_per_day(column.type.kind):  # no literal can say what lies beyond
         conditions.append(f"{name} < {_literal(scan.end, column.type.kind)}")
+    if is_nulled:
+        conditions.append(_fits(relation, column))
     return f" WHERE {' AND '.join(conditions)}"
+
+
+def _ordered(column: Column, relation: MysqlRelation) -> str:
+    name = _name(column)
+    return f"IF({_fits(relation, column)}, {name}, NULL)" if column.name in relation.nulled else name
 
 
 def _name(column: Column) -> str:
@@ -146,38 +176,38 @@ def _less(column: Column, seconds: int) -> str:
     return f"({_name(column)} - INTERVAL {seconds} SECOND)" if seconds else _name(column)
 
 
+def _line(cells: Sequence[str]) -> str:
+    return f"CONVERT(CONCAT_WS(',', {', '.join(cells)}) USING binary)" if cells else _NULL_CELL
+
+
 def _cell(column: Column, relation: MysqlRelation) -> str:
-    """Write a column as one cell of a line: NULL is nothing, text and bytes stand in quotes."""
-    name, kind = _name(column), column.type.kind
-    if kind in (Kind.STRING, Kind.BINARY):
-        doubled = f"REPLACE({_bytes_of(column, relation)}, {_HEX_QUOTE}, {_HEX_DOUBLED})"
-        return f"IF({name} IS NULL, X'', CONCAT({_HEX_QUOTE}, {doubled}, {_HEX_QUOTE}))"
-    if kind is Kind.INSTANT:
-        return f"IF({name} IS NULL, X'', CONCAT({name}, 'Z'))"
-    if kind in (Kind.FLOAT32, Kind.FLOAT64):
-        # A float is printed with six digits, and one declared with decimals is rounded to them.
-        name = f"{name} * 1e0"  # and not + 0e0, which takes the sign off a zero
-    elif kind in (Kind.BOOL, Kind.UINT64):
-        name = f"{name} + 0"  # a bit string is printed as its bytes
-    return f"IFNULL({name}, X'')"
+    cell = _on(column, relation.renderings[column.name].cell)
+    is_nulled = column.name in relation.nulled
+    return f"IF({_fits(relation, column)}, {cell}, {_NULL_CELL})" if is_nulled else cell
 
 
-def _bytes_of(column: Column, relation: MysqlRelation) -> str:
-    """Write the bytes of a value, those of a text in UTF-8."""
-    name = _name(column)
-    if column.type.kind is Kind.STRING and column.name not in relation.utf8:
-        name = f"CONVERT({name} USING utf8mb4)"
-    return f"CONVERT({name} USING binary)"
+def _marker(column: Column, relation: MysqlRelation) -> str:
+    return f"IF({_fits(relation, column)} OR {_name(column)} <=> NULL, 0, 1)"
 
 
-def _fits(column: Column) -> str:
-    """Tell real days of the years 1 to 9999 from zero dates, part-zero dates, year 0 and 31 February.
+def _value(column: Column, relation: MysqlRelation) -> str:
+    return _on(column, relation.renderings[column.name].value)
 
-    `FROM_DAYS` knows neither NULL for a part that is zero nor year 0, and gives another day for one that
-    no month has.
-    """
-    name = _name(column)
-    return f"FROM_DAYS(TO_DAYS({name})) = DATE({name})"
+
+def _check_statement(column: Column, relation: MysqlRelation) -> str:
+    return f"SELECT MAX(LENGTH({_value(column, relation)})) FROM {relation.from_item}"
+
+
+def _count_fitting(relation: MysqlRelation, column: Column) -> str:
+    return f"COUNT({_fits(relation, column)} OR NULL)"
+
+
+def _fits(relation: MysqlRelation, column: Column) -> str:
+    return _on(column, relation.renderings[column.name].fits)
+
+
+def _on(column: Column, template: str) -> str:
+    return template.replace("{v}", _name(column))
 
 
 def _literal(value: int, kind: Kind) -> str:

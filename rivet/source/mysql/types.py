@@ -1,14 +1,16 @@
 """The types of MySQL and MariaDB in Arrow's terms. Pure.
 
 The source is the description that the server sends with every result (MySQL source documentation,
-"Column Definition"): a code of the type, a character set, flags, a length in bytes and decimals.
+"Column Definition"): a code of the type, a character set, flags, a length in bytes and decimals. A table's
+catalogue knows more of the types that MariaDB describes as others: uuid, inet4, inet6, vector.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-from rivet.plan.schema import ColumnType, Kind, decimal_type
+from rivet.plan.schema import ColumnType, Fidelity, Kind, decimal_type
 
 _BINARY_CHARSET = 63
 _UNSIGNED, _ZEROFILL, _ENUM, _SET = 32, 64, 256, 2048
@@ -18,6 +20,24 @@ _BLOBS = frozenset({249, 250, 251, 252})
 _FIXED = 254
 _STRINGS = _BLOBS | {15, 247, 248, 253, _FIXED}
 _DECIMALS = frozenset({0, 246})
+_TEXT_ALONE = frozenset({"uuid", "inet4", "inet6"})  # described as text, but none to the database
+
+
+class Family(StrEnum):
+    """What a column holds, as far as its rendering goes."""
+
+    NUMBER = "number"
+    FLOAT = "float"
+    BITS = "bits"
+    DAY = "day"
+    INSTANT = "instant"
+    TIME = "time"
+    TEXT = "text"
+    JSON = "json"
+    BYTES = "bytes"
+    GEOMETRY = "geometry"
+    VECTOR = "vector"
+
 
 # Code: signed kind, unsigned kind, name.
 _INTEGERS: dict[int, tuple[Kind, Kind, str]] = {
@@ -28,16 +48,18 @@ _INTEGERS: dict[int, tuple[Kind, Kind, str]] = {
     8: (Kind.INT64, Kind.UINT64, "bigint"),
     13: (Kind.INT16, Kind.INT16, "year"),
 }
-_OTHERS: dict[int, tuple[Kind, str]] = {
-    4: (Kind.FLOAT32, "float"),
-    5: (Kind.FLOAT64, "double"),
-    10: (Kind.DATE, "date"),
-    14: (Kind.DATE, "date"),
-    12: (Kind.TIMESTAMP, "datetime"),
-    7: (Kind.INSTANT, "timestamp"),
-    11: (Kind.STRING, "time"),  # a duration of up to 838 hours, as text
-    _JSON: (Kind.STRING, "json"),
-    _NULL: (Kind.STRING, "null"),
+_OTHERS: dict[int, tuple[Kind, Family, str]] = {
+    4: (Kind.FLOAT32, Family.FLOAT, "float"),
+    5: (Kind.FLOAT64, Family.FLOAT, "double"),
+    10: (Kind.DATE, Family.DAY, "date"),
+    14: (Kind.DATE, Family.DAY, "date"),
+    12: (Kind.TIMESTAMP, Family.DAY, "datetime"),
+    7: (Kind.INSTANT, Family.INSTANT, "timestamp"),
+    11: (Kind.STRING, Family.TIME, "time"),  # a duration of up to 838 hours, as text
+    _JSON: (Kind.STRING, Family.JSON, "json"),
+    _GEOMETRY: (Kind.BINARY, Family.GEOMETRY, "geometry"),
+    _VECTOR: (Kind.BINARY, Family.VECTOR, "vector"),
+    _NULL: (Kind.STRING, Family.TEXT, "null"),
 }
 _FRACTIONAL = frozenset({"datetime", "timestamp", "time"})
 _BLOB_SIZES = ((255, "tiny"), (65_535, ""), (16_777_215, "medium"))
@@ -59,23 +81,67 @@ class Described:
         return self.charset == _BINARY_CHARSET and not self.flags & (_ENUM | _SET)
 
 
-def column_type(described: Described) -> ColumnType | None:
-    """Give the type of a column, or None where it is not handled.
+@dataclass(frozen=True, slots=True)
+class SourceType:
+    """A column's type in the database, and what it becomes without an override.
 
-    >>> str(column_type(Described(code=246, charset=63, flags=0, length=14, decimals=2)))
+    Attributes:
+        shown: The type as the database's language writes it.
+        length: The most bytes that a value takes, text in utf8mb4.
+        is_utf8: Text that lies in the table as UTF-8 already.
+    """
+
+    shown: str
+    family: Family
+    becomes: ColumnType
+    length: int
+    is_utf8: bool = False
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """Say how values arrive without an override."""
+        is_text = self.family is Family.TEXT and self.shown not in _TEXT_ALONE
+        as_text = self.becomes.kind is Kind.STRING and not is_text
+        return Fidelity.TEXT if as_text else Fidelity.EXACT
+
+
+def source_type(described: Described, shown: str, *, is_utf8: bool = False) -> SourceType | None:
+    """Give the type of a column, or None for one that came after this was written.
+
+    Args:
+        shown: What the catalogue calls it, where the column is a table's; else its `type_name`.
+
+    >>> found = source_type(Described(code=246, charset=63, flags=0, length=14, decimals=2), "decimal(12,2)")
+    >>> found and str(found.becomes)
     'decimal128(12,2)'
     """
+    meaning = _meaning(described)
+    if meaning is None:
+        return None
+    family, becomes = meaning
+    if shown.startswith("vector"):  # MariaDB describes it as varbinary
+        family = Family.VECTOR
+    return SourceType(shown, family, becomes, described.length, is_utf8)
+
+
+def _meaning(described: Described) -> tuple[Family, ColumnType] | None:
     code = described.code
     if code in _INTEGERS:
         signed, unsigned, _ = _INTEGERS[code]
-        return ColumnType(unsigned if described.flags & _UNSIGNED else signed)
+        return Family.NUMBER, ColumnType(unsigned if described.flags & _UNSIGNED else signed)
     if code in _DECIMALS:
-        return decimal_type(_precision(described), described.decimals) or ColumnType(Kind.STRING)
+        decimal = decimal_type(_precision(described), described.decimals)
+        return Family.NUMBER, decimal or ColumnType(Kind.STRING)
     if code == _BIT:
-        return ColumnType(Kind.BOOL if described.length == 1 else Kind.UINT64)
+        return Family.BITS, ColumnType(Kind.BOOL if described.length == 1 else Kind.UINT64)
+    if code in _OTHERS:
+        kind, family, _ = _OTHERS[code]
+        return family, ColumnType(kind)
     if code in _STRINGS:
-        return ColumnType(Kind.BINARY if described.is_binary else Kind.STRING)
-    return ColumnType(_OTHERS[code][0]) if code in _OTHERS else None
+        is_binary = described.is_binary
+        family = Family.BYTES if is_binary else Family.TEXT
+        return family, ColumnType(Kind.BINARY if is_binary else Kind.STRING)
+    return None
 
 
 def type_name(described: Described) -> str:
@@ -97,10 +163,10 @@ def type_name(described: Described) -> str:
     if code in _STRINGS:
         return _string_name(described)
     if code in _OTHERS:
-        name = _OTHERS[code][1]
+        name = _OTHERS[code][2]
         fraction = name in _FRACTIONAL and 1 <= described.decimals <= 6
         return f"{name}({described.decimals})" if fraction else name
-    return {_GEOMETRY: "geometry", _VECTOR: "vector"}.get(code, f"of type number {code}")
+    return f"of type number {code}"
 
 
 def _string_name(described: Described) -> str:

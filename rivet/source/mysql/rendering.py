@@ -1,0 +1,164 @@
+"""How each column is rendered: the SQL that gives its cell, and which of its values fit its type. Pure.
+
+In templates `{v}` stands for the column. A cell is the value's exact text, whatever it shall become: what a
+narrower type cannot hold is told by the decoder, which refuses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
+from rivet.source.columns import refused_override
+from rivet.source.mysql.types import Family, SourceType
+
+QUOTE = b"\x14"  # the control character "device control four"
+
+_HEX_QUOTE, _HEX_DOUBLED = f"X'{QUOTE.hex()}'", f"X'{(QUOTE * 2).hex()}'"
+_BYTES = "CONVERT({v} USING binary)"
+_RECODED = "CONVERT(CONVERT({v} USING utf8mb4) USING binary)"
+# The bytes of a text in UTF-8, or of what its type says.
+_OWN_BYTES = {
+    Family.BYTES: _BYTES,
+    Family.VECTOR: _BYTES,
+    Family.GEOMETRY: "CONVERT(ST_AsBinary({v}) USING binary)",  # what is stored has four bytes more
+}
+# What is not its text as it stands. A float is printed with six digits, and one declared with decimals is
+# rounded to them (and not + 0e0, which takes the sign off a zero); a bit string is printed as its bytes.
+_PRINTED = {Family.FLOAT: "{v} * 1e0", Family.BITS: "{v} + 0"}
+_HEX_GROUPS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+_UUID_OF_BYTES = f"CONCAT_WS('-', {', '.join(f'SUBSTR(HEX({{v}}), {i}, {n})' for i, n in _HEX_GROUPS)})"
+
+# Real days of the years 1 to 9999, and not zero dates, part-zero dates, year 0 and 31 February: FROM_DAYS
+# gives NULL for a part that is zero, knows no year 0, and gives another day for one that no month has.
+_FITS = {
+    Family.DAY: "FROM_DAYS(TO_DAYS({v})) = DATE({v})",
+    Family.INSTANT: "{v} >= TIMESTAMP '1970-01-01 00:00:01'",  # the least but zero
+}
+
+_RANGES = {
+    Kind(f"{sign}int{bits}"): (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+_FLOAT_BITS = {Kind.FLOAT32: 24, Kind.FLOAT64: 53}
+_NUMBERS = (*_RANGES, *_FLOAT_BITS, Kind.DECIMAL)
+_NUMERIC = (Family.NUMBER, Family.FLOAT, Family.BITS)
+_FROM_TEXT = (*_NUMBERS, Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.UUID, Kind.JSON)
+# What a family can become besides its own kind, and numbers another kind of number.
+_OTHER_KINDS: dict[Family, dict[Kind, Fidelity]] = {
+    Family.NUMBER: {Kind.STRING: Fidelity.TEXT, Kind.BOOL: Fidelity.LOSSY},
+    Family.FLOAT: {Kind.STRING: Fidelity.TEXT},
+    Family.BITS: {Kind.STRING: Fidelity.TEXT, Kind.BOOL: Fidelity.LOSSY},
+    Family.DAY: {Kind.STRING: Fidelity.TEXT},
+    Family.INSTANT: {Kind.STRING: Fidelity.TEXT},
+    Family.TIME: {Kind.DURATION: Fidelity.EXACT, Kind.TIME: Fidelity.LOSSY},
+    Family.TEXT: {Kind.BINARY: Fidelity.EXACT, **dict.fromkeys(_FROM_TEXT, Fidelity.LOSSY)},
+    Family.JSON: {Kind.JSON: Fidelity.EXACT, Kind.BINARY: Fidelity.EXACT},
+    Family.BYTES: {Kind.STRING: Fidelity.LOSSY},  # which holds no bytes that are not UTF-8
+    Family.GEOMETRY: {Kind.STRING: Fidelity.TEXT},
+    Family.VECTOR: {},
+}
+_UUIDS = frozenset({"uuid", "binary(16)"})
+_IN_CONFIG = {Kind.DECIMAL: "decimal(p,s)", Kind.INSTANT: "timestamptz"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What a column becomes, and the SQL for it.
+
+    Attributes:
+        value: Gives the value by itself, as text or bytes.
+        is_quoted: It may hold any sign, so that it stands in quotes in a line.
+        is_recoded: It is text of a character set which may have signs that Unicode has not.
+        fits: True for a value that has a place in the calendar, false or NULL for others; empty where all do.
+    """
+
+    type: ColumnType
+    fidelity: Fidelity
+    value: str = "{v}"
+    is_quoted: bool = False
+    is_recoded: bool = False
+    fits: str = ""
+
+    @property
+    def cell(self) -> str:
+        """Write the value as one cell of a line: NULL is nothing, text and bytes stand in quotes."""
+        if self.is_quoted:
+            doubled = f"REPLACE({self.value}, {_HEX_QUOTE}, {_HEX_DOUBLED})"
+            return f"IF({{v}} IS NULL, X'', CONCAT({_HEX_QUOTE}, {doubled}, {_HEX_QUOTE}))"
+        if self.type.kind is Kind.INSTANT:
+            # IS NULL may take zero dates for NULL, and CONCAT may take NULL for empty text.
+            return f"IF({{v}} <=> NULL, X'', CONCAT({self.value}, 'Z'))"
+        return f"IFNULL({self.value}, X'')"
+
+    def column(self, name: str, source: SourceType) -> Column:
+        """Describe the column."""
+        return Column(name, self.type, source.shown, self.fidelity)
+
+
+def rendering(name: str, source: SourceType, override: Override | None) -> Rendering:
+    """Say how a column is rendered, by its own type or by what the config asks for.
+
+    Raises:
+        ColumnError: The column cannot become that, with the types that it can become.
+    """
+    target, fidelity = source.becomes, source.fidelity
+    if override is not None and (override.type != target or override.unit is not None):
+        asked = None if override.unit is not None else _fidelity(source, override.type)
+        if asked is None:
+            raise refused_override(name, source.shown, override, _possible(source))
+        target, fidelity = override.type, asked
+    family = source.family
+    if target.kind is Kind.UUID and family is Family.BYTES:
+        return Rendering(target, fidelity, _UUID_OF_BYTES, is_quoted=True)
+    if family in (Family.TEXT, Family.JSON) and target.kind is not Kind.BINARY:
+        is_recoded = not source.is_utf8
+        value = _RECODED if is_recoded else _BYTES
+        return Rendering(target, fidelity, value, is_quoted=True, is_recoded=is_recoded)
+    if family is Family.GEOMETRY and target.kind is Kind.STRING:
+        return Rendering(target, fidelity, _RECODED.replace("{v}", "ST_AsText({v})"), is_quoted=True)
+    if family in _OWN_BYTES:
+        return Rendering(target, fidelity, _OWN_BYTES[family], is_quoted=True)
+    if target.kind is Kind.BINARY:
+        return Rendering(target, fidelity, _BYTES, is_quoted=True)
+    fits = _FITS.get(family, "") if target.kind.is_temporal else ""
+    return Rendering(target, fidelity, _PRINTED.get(family, "{v}"), fits=fits)
+
+
+def _fidelity(source: SourceType, target: ColumnType) -> Fidelity | None:
+    """Say how values arrive as another kind than their own, or give None where that makes no sense."""
+    if source.family in _NUMERIC and target.kind in _NUMBERS:
+        return Fidelity.EXACT if _holds(source.becomes, target) else Fidelity.LOSSY
+    if target.kind is Kind.UUID and source.shown in _UUIDS:
+        return Fidelity.EXACT
+    return _OTHER_KINDS[source.family].get(target.kind)
+
+
+def _holds(own: ColumnType, target: ColumnType) -> bool:
+    """Tell whether a kind of number holds every value of another."""
+    if own.kind is Kind.DECIMAL and own.scale:
+        whole, target_whole = own.precision - own.scale, target.precision - target.scale
+        return target.kind is Kind.DECIMAL and own.scale <= target.scale and whole <= target_whole
+    if own.kind is Kind.DECIMAL:
+        most = 10**own.precision - 1
+        return _holds_whole(-most, most, target)
+    if own.kind in _RANGES or own.kind is Kind.BOOL:
+        least, most = _RANGES.get(own.kind, (0, 1))
+        return _holds_whole(least, most, target)
+    return (own.kind, target.kind) == (Kind.FLOAT32, Kind.FLOAT64)
+
+
+def _holds_whole(least: int, most: int, target: ColumnType) -> bool:
+    if target.kind is Kind.DECIMAL:
+        return target.precision - target.scale >= len(str(most))
+    if target.kind in _FLOAT_BITS:
+        return most <= 1 << _FLOAT_BITS[target.kind]
+    return _RANGES[target.kind][0] <= least and most <= _RANGES[target.kind][1]
+
+
+def _possible(source: SourceType) -> list[str]:
+    """List what configs may write for a column, its own type first."""
+    own = source.becomes.kind
+    kinds = [own, *(k for k in Kind if k is not own and _fidelity(source, ColumnType(k, 38, 9)) is not None)]
+    return [_IN_CONFIG.get(k, k.name.lower()) for k in kinds]
