@@ -1,8 +1,8 @@
 """What the matrix of types is made of; each engine has a table of cases in a module of its own.
 
-All cases of an engine (`ENGINE` in `postgres_cases.py`, `mysql_cases.py`, `sqlite_cases.py`) become columns of
-one table, which is exported whole and read back. What must arrive is rendered by SQL of the database's own,
-and compared as text, by what the column becomes:
+All cases of an engine (`ENGINE` in `postgres_cases.py`, `mysql_cases.py`, `sqlite_cases.py`) become columns
+of one table, which is exported whole and read back. What must arrive is rendered by SQL of the database's
+own, and compared as text, by what the column becomes:
 
 - integers in digits, decimals with their point, floats as any text that Python's `float` reads back exactly;
 - bool as `1` or `0`; text, uuid and json as the text itself; binary as hexadecimal digits in lower case;
@@ -54,6 +54,7 @@ class Engine:
         heading: How the docs name it.
         fixtures: By the engine's name in manifests, the fixture that gives an empty database of it.
         setup: Statements to run before the table is made.
+        session: Statements that pin, where the values are rendered, what changes their text.
         rendered: SQL that renders a value, `{v}` standing for the column, by the kind's own text (`int32`,
             `timestamp[us]`, …), of decimals `decimal128`.
     """
@@ -63,6 +64,7 @@ class Engine:
     cases: tuple[Case, ...]
     rendered: Mapping[str, str]
     setup: str = ""
+    session: str = ""
 
     def rendering(self, case: Case, column: str) -> str:
         """Write the SQL that renders a column, already quoted, of a case."""
