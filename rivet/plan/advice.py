@@ -78,9 +78,9 @@ def type_advice(columns: Sequence[Column], chosen: Collection[str]) -> list[str]
             else "comes without precision and scale"
         )
         lines.append(
-            f"column {column.name!r} ({column.source_type}) {why}, so it is exact text; for numbers that all "
-            f'fit, say, decimal(38,9) write columns: {{{json.dumps(column.name)}: "decimal(38,9)"}}, or cast '
-            "it in a query"
+            f"column {column.name!r} ({column.source_type}) {why}, so it is exact text; for numbers write "
+            f'columns: {{{json.dumps(column.name, ensure_ascii=False)}: "decimal(38,9)"}}, with digits that '
+            "hold every value, or cast it in a query"
         )
     return lines
 

@@ -1,0 +1,107 @@
+"""Types from the config's words, the policy for what fits no type, and what check says of both."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from rivet.config.columns import TYPES
+from rivet.errors import PlanError
+from rivet.plan.advice import key_advice, type_advice
+from rivet.plan.calendar import Granularity
+from rivet.plan.layout import Layout, Partitioning
+from rivet.plan.overrides import override
+from rivet.plan.probe import Probe
+from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
+from rivet.plan.unrepresentable import nulled_columns
+from rivet.plan.windows import Axis
+
+TEXT = ColumnType(Kind.STRING)
+COLUMNS = (
+    Column("at", ColumnType(Kind.INSTANT), "timestamp with time zone"),
+    Column("n", ColumnType(Kind.DECIMAL, 10, 2), "numeric(10,2)"),
+    Column("d", ColumnType(Kind.DATE), "date"),
+)
+
+
+def test_every_word_of_the_config_is_a_type() -> None:
+    """No word that the config takes is unknown to the plan, and each gives one type."""
+    kinds = {word: override(word).type.kind for word in TYPES}
+
+    assert set(kinds.values()) == set(Kind) - {Kind.DECIMAL, Kind.LIST}
+    assert override("decimal", precision=38, scale=9) == Override(ColumnType(Kind.DECIMAL, 38, 9))
+    assert override("date", unit="s") == Override(ColumnType(Kind.DATE), "s")
+
+
+@pytest.mark.parametrize("policy", ["error", "null"])
+def test_what_fits_needs_no_policy(policy: str) -> None:
+    """Without such a value no column is touched, and none refused."""
+    assert nulled_columns(COLUMNS, Probe(10, 3), policy) == frozenset()
+
+
+def test_only_columns_that_hold_such_values_are_nulled() -> None:
+    """The others are read as fast as ever."""
+    assert nulled_columns(COLUMNS, Probe(10, unrepresentable=(("n", 1), ("at", 2))), "null") == {"n", "at"}
+
+
+def test_error_names_each_column_in_order_with_what_is_wrong_with_it() -> None:
+    """A date fits no calendar, a decimal holds no NaN; both have their count."""
+    with pytest.raises(PlanError) as caught:
+        nulled_columns(COLUMNS, Probe(10, unrepresentable=(("n", 1), ("at", 2))), "error")
+
+    at, n = str(caught.value).split("; ")
+    assert at.startswith("column 'at': 2 of 10 rows hold a value that fits no calendar (infinity, zero")
+    assert n == "column 'n': 1 of 10 rows hold a value that no decimal can hold (NaN or infinity)"
+
+
+@pytest.mark.parametrize(
+    ("source_type", "why"),
+    [
+        ("numeric", "comes without precision and scale"),
+        ("DECIMAL", "comes without precision and scale"),
+        ("numeric(60,10)", "has more than the 38 digits of a decimal"),
+        ("decimal(65,30)", "has more than the 38 digits of a decimal"),
+    ],
+)
+def test_a_decimal_as_text_has_the_override_to_write(source_type: str, why: str) -> None:
+    """What check prints for it is YAML that the config takes, whatever the column's name is."""
+    (line,) = type_advice([Column('a "b": {ü', TEXT, source_type, Fidelity.TEXT)], ())
+
+    assert f"({source_type}) {why}, so it is exact text" in line
+    written = line[line.index("columns: ") : line.index(", with digits")]
+    assert yaml.safe_load(written) == {"columns": {'a "b": {ü': "decimal(38,9)"}}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column("a", ColumnType(Kind.DECIMAL, 10, 2), "numeric(10,2)"),
+        Column("a", TEXT, "interval", Fidelity.TEXT),
+        Column("a", ColumnType(Kind.LIST, element=TEXT), "numeric[]"),
+        Column("a", TEXT, "numeric[]", Fidelity.TEXT),
+        Column("a", TEXT, "numerical_strings", Fidelity.TEXT),
+    ],
+    ids=str,
+)
+def test_nothing_is_said_of_other_columns(column: Column) -> None:
+    """Only a decimal that came as text without being asked to has such a line."""
+    assert type_advice([column], ()) == []
+    assert type_advice([Column("A", TEXT, "numeric", Fidelity.TEXT)], ["a"]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "told"),
+    [
+        (Kind.DATE, "Asia/Tokyo", True),
+        (Kind.TIMESTAMP, "Asia/Tokyo", True),
+        (Kind.INSTANT, "Asia/Tokyo", False),
+        (Kind.TIMESTAMP, "UTC", False),
+    ],
+)
+def test_a_zone_that_changes_nothing_is_told(kind: Kind, zone: str, told: bool) -> None:
+    """Only of a column that holds no instants."""
+    partitioning = Partitioning("at", "day", Axis(kind, Granularity.DAY, zone), "{partition}")
+
+    lines = key_advice(Layout("events", "manifest.json", partitioning))
+
+    assert [line.startswith("column 'at' holds no instants") for line in lines] == [True] * told
