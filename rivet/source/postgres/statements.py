@@ -88,18 +88,15 @@ def read_statement(
     if column is None:
         return statement
     name = order = _name(column)
+    if column in nulled and scan.reach is not Reach.RANGE:
+        order = f"CASE WHEN {_fits(column)} THEN {name} END"
     if scan.reach is Reach.NULLS:
         statement += f" WHERE {name} IS NULL"
         if column in nulled:
             statement += f" OR {_unfit(relation, column)}"
     elif scan.start is not None and scan.end is not None:
-        # In a zone the first and the last window may reach beyond the calendar, where no row of theirs is.
-        first, beyond = _calendar(column.type.kind)
-        bounds = (max(scan.start, first), min(scan.end, beyond))
-        start, end = (_literal(bound, column.type.kind) for bound in bounds)
+        start, end = (_literal(bound, column.type.kind) for bound in (scan.start, scan.end))
         statement += f" WHERE {name} >= {start} AND {name} < {end}"
-    elif column in nulled:
-        order = f"CASE WHEN {_fits(column)} THEN {name} END"
     ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
     return f"{statement} ORDER BY {', '.join([order, *ties])}"
 
