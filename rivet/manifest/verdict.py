@@ -38,6 +38,7 @@ class Code(StrEnum):
     MANIFEST_UNREADABLE = "manifest_unreadable"
     MANIFEST_VERSION = "manifest_version"
     MANIFEST_INCONSISTENT = "manifest_inconsistent"
+    ZONE_DIFFERS = "zone_differs"
     MARKER_MISSING = "marker_missing"
     MARKER_DIFFERS = "marker_differs"
 

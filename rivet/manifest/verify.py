@@ -20,7 +20,7 @@ _MAX_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The half-open window of a partition on its column's axis, worked out anew from its label.
+    """The half-open window of a partition on its column's axis, as it follows from its label.
 
     Attributes:
         start: First value, closed.
@@ -46,6 +46,7 @@ class Implied:
         text_of: Writes a value of the partition column as JSON files hold it.
         in_files: Whether the partition column stands in the files; if not, each window is one value.
         flaw: Why no window follows although one should, or None.
+        doubt: Why the window is only the manifest's own claim, though a possible one, or None.
     """
 
     schema_fingerprint: str
@@ -54,6 +55,7 @@ class Implied:
     text_of: Callable[[int], str] = str
     in_files: bool = True
     flaw: str | None = None
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,8 @@ def verify_manifest(manifest: Manifest, implied: Implied, path: str) -> Iterator
         expected = (None, None) if window is None else (window.start_text, window.end_text)
         if seen != expected:
             yield contradiction("the window", seen, expected)
+        if implied.doubt is not None:
+            yield note(Code.ZONE_DIFFERS, path, implied.doubt)
 
 
 def verify_directory(implied: Implied, place: str, path: str) -> Iterator[Finding]:

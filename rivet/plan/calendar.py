@@ -6,9 +6,12 @@ in a database, may lie beyond; these functions know no such ends.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 MICROSECONDS_PER_DAY = 86_400_000_000
+
+_TIMESTAMP = re.compile(r"([+-]?\d{4,6})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{6})Z?")
 
 
 class Granularity(StrEnum):
@@ -80,3 +83,18 @@ def format_timestamp(microseconds: int, *, utc: bool, separator: str = "T") -> s
     seconds, fraction = divmod(rest, 1_000_000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:06d}"
     return f"{format_day(days)}{separator}{clock}{'Z' if utc else ''}"
+
+
+def parse_timestamp(text: str, *, utc: bool) -> int | None:
+    """Read what `format_timestamp` writes, or give None for any other text.
+
+    >>> parse_timestamp("1970-01-01T00:00:00.000001Z", utc=True), parse_timestamp("1970-01-01", utc=True)
+    (1, None)
+    """
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction = map(int, match.groups())
+    seconds = (hour * 60 + minute) * 60 + second
+    value = days_from_civil(year, month, day) * MICROSECONDS_PER_DAY + seconds * 1_000_000 + fraction
+    return value if format_timestamp(value, utc=utc) == text else None

@@ -59,6 +59,7 @@ class Builder:
     root: Path
     kind: Kind = Kind.INSTANT
     granularity: Granularity = Granularity.DAY
+    zone: str = "UTC"
     template: str | None = "{partition}"
     key: str = "created_at"
     manifest_name: str = "manifest.json"
@@ -82,7 +83,7 @@ class Builder:
     @property
     def axis(self) -> Axis:
         """Give the axis of the partition column."""
-        return Axis(self.kind, self.granularity)
+        return Axis(self.kind, self.granularity, self.zone)
 
     @property
     def layout(self) -> Layout:

@@ -207,7 +207,7 @@ DAMAGES: dict[str, tuple[Damage, list[tuple[Code, str]]]] = {
     ),
     "timezone of another export": (
         _manifest(lambda m: m["partition"].update(timezone="Europe/Warsaw")),
-        [(Code.PARTITION_FOREIGN, SECOND), (Code.MANIFEST_INCONSISTENT, f"{SECOND}/manifest.json")],
+        [(Code.PARTITION_FOREIGN, SECOND), (Code.ZONE_DIFFERS, f"{SECOND}/manifest.json")],
     ),
     "column of another export": (
         _manifest(lambda m: m["partition"].update(column="id")),
@@ -300,7 +300,7 @@ DAMAGES: dict[str, tuple[Damage, list[tuple[Code, str]]]] = {
     ),
     "zone that is none": (
         _manifest(lambda m: m["partition"].update(timezone="../../etc/passwd")),
-        [(Code.PARTITION_FOREIGN, SECOND), (Code.MANIFEST_INCONSISTENT, f"{SECOND}/manifest.json")],
+        [(Code.PARTITION_FOREIGN, SECOND), (Code.ZONE_DIFFERS, f"{SECOND}/manifest.json")],
     ),
     "entry listed twice": (
         _export(lambda e: e["partitions"].append(e["partitions"][1])),
