@@ -67,7 +67,7 @@ class Publisher:
 
         Raises:
             PlanError: Something foreign stands where one of them goes; none of them was published.
-            LockHeld: Another run has begun on this tree since; none of them was published.
+            LockHeld: Another run has begun on this tree since; what of them it has not taken over is gone.
         """
         for staged in partitions:
             self._refuse_foreign(staged)
@@ -81,8 +81,14 @@ class Publisher:
         announced = replace(self._standing(), status="publishing")
         self._write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
         self._has_published = self._in_wave = True
-        for start in range(0, len(changed), _WAVE_PARTITIONS):
-            self._publish_wave(changed[start : start + _WAVE_PARTITIONS])
+        try:
+            for start in range(0, len(changed), _WAVE_PARTITIONS):
+                self._publish_wave(changed[start : start + _WAVE_PARTITIONS])
+        except ObjectNotFound as exc:  # a run that begins sweeps what one under way has staged
+            if not self._is_overtaken():
+                raise
+            self._withdraw(changed)
+            raise self._lock_held() from exc
         for start in range(0, len(vanished), _WAVE_PARTITIONS):
             self._remove_wave(vanished[start : start + _WAVE_PARTITIONS])
         self._in_wave = False
@@ -112,10 +118,12 @@ class Publisher:
         Once something was published the export file tells what stands; where the publishing itself was
         broken off, it is left for the next run, which finishes or undoes it. A complete tree stays so.
         """
-        if self._in_wave or self._is_complete:
+        if self._is_complete:
             return
         if self._is_overtaken():  # the export file is the other run's now
             self._destination.sweep([self._blank.run_id])
+            return
+        if self._in_wave:
             return
         if self._has_published:
             self._write(self._standing())
@@ -155,10 +163,7 @@ class Publisher:
 
     def _write(self, export: ExportFile) -> None:
         if self._is_overtaken():
-            raise LockHeld(
-                f"another run has begun on {self._destination.uri} while this one was at work",
-                hint="run again when it has ended; flock keeps two from running at once (docs/cron.md)",
-            )
+            raise self._lock_held()
         self._last_written = encode_export(export)
         self._destination.put(EXPORT_FILE, self._last_written)
         self._destination.settle([""])
@@ -170,6 +175,20 @@ class Publisher:
         with suppress(ObjectNotFound):
             return self._destination.read(EXPORT_FILE) != self._last_written
         return False
+
+    def _lock_held(self) -> LockHeld:
+        return LockHeld(
+            f"another run has begun on {self._destination.uri} while this one was at work",
+            hint="run again when it has ended; flock keeps two from running at once (docs/cron.md)",
+        )
+
+    def _withdraw(self, partitions: Sequence[StagedPartition]) -> None:
+        """Remove the parts of a run that was overtaken, unless the other has let their manifest stand."""
+        for staged in partitions:
+            partition = staged.partition
+            found = read_manifest(self._destination, partition.child(self._layout.manifest_name))
+            if found is None or found[1] != staged.manifest_sha256:
+                self._destination.delete(partition.child(p.facts.path) for p in staged.parts)
 
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
         directories = [p.partition.path for p in wave]

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from rivet.destination.local import LocalDestination
+from rivet.destination.local import LocalDestination, LocalStaged
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.run import run
@@ -55,3 +55,37 @@ def test_a_run_that_another_has_overtaken_ends_with_5_and_leaves_the_tree_to_it(
         "day=1970-01-04",
         "day=__HIVE_DEFAULT_PARTITION__",
     }
+
+
+@pytest.mark.parametrize("others", [[1, 1, 2, 3, None], [1, 2, 2, 4, None]], ids=["other rows", "same rows"])
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("step", [0, 1, 5, 9])  # of four parts, four manifests and four markers
+def test_a_run_that_is_overtaken_in_the_middle_of_publishing_ends_with_5(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, before: int, others: list[int | None]
+) -> None:
+    """The other has swept what was staged; its rows are there once, and nothing of this run beside them."""
+    root = tmp_path / "tree"
+    export = by_day(root, partition_by="day", vanished="remove")
+    config = settings(tmp_path, {"type": "sqlite", "path": "none.db"}, export)
+    publish = LocalStaged.publish
+    steps = 0
+
+    def run_over(days: list[int | None]) -> int:
+        monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
+        return run(config, listener=lambda _: None).exit_code
+
+    def overtake(staged: LocalStaged) -> None:
+        nonlocal steps
+        if steps == step:
+            monkeypatch.setattr(LocalStaged, "publish", publish)
+            assert run_over(others) == 0
+        steps += 1
+        publish(staged)
+
+    for _ in range(before):
+        assert run_over([5, 6]) == 0
+    monkeypatch.setattr(LocalStaged, "publish", overtake)
+    assert run_over([1, 2, 2, 4, None]) == 5
+    verdict = validate(LocalDestination(root), strict=True)
+    assert (verdict.findings, verdict.rows, steps > step) == ((), 5, True)
+    assert not (root / "_rivet_staging").exists()
