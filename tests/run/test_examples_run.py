@@ -16,8 +16,11 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.sqlite import SqliteDatabase
 
 SHOP = """
-CREATE TABLE events (id int PRIMARY KEY, created_at {0}, ssn varchar(20));
-INSERT INTO events VALUES (1, '2024-02-29 10:00:00', 'secret'), (2, NULL, 'secret');
+CREATE TABLE events (
+    id int PRIMARY KEY, created_at {0}, ssn varchar(20), payload varchar(40), updated_at bigint
+);
+INSERT INTO events VALUES (1, '2024-02-29 10:00:00', 'secret', '{{}}', 1709200800123);
+INSERT INTO events VALUES (2, NULL, 'secret', NULL, NULL);
 CREATE TABLE customers (id int PRIMARY KEY, country varchar(20));
 INSERT INTO customers VALUES (7, 'Åland');
 CREATE TABLE orders (
@@ -60,7 +63,7 @@ def test_the_example_for_sqlite(tmp_path: Path, sqlite_database: SqliteDatabase)
 
 
 def test_the_example_for_postgres(tmp_path: Path, postgres_tls: PostgresServer) -> None:
-    """A verified connection, one column left out."""
+    """A verified connection, days of a zone, one column left out, one of another type."""
     with postgres_tls.fresh_database() as database:
         database.execute(SHOP.format("timestamptz"))
         url = postgres_tls.url(database.name, host="localhost")
@@ -69,13 +72,14 @@ def test_the_example_for_postgres(tmp_path: Path, postgres_tls: PostgresServer) 
 
     root = tmp_path / "out" / "events"
     assert _labels(root) == {"2024-02-29": 1, NULL: 1}
-    assert {len(row) for rows in rows_by_manifest(root).values() for row in rows} == {2}
+    assert {len(row) for rows in rows_by_manifest(root).values() for row in rows} == {4}
 
 
 def test_the_example_for_mysql(tmp_path: Path, mariadb_tls: MysqlServer) -> None:
-    """An encrypted connection, a query with a join and a percent sign, by month."""
+    """An encrypted connection, a query with a join and a percent sign, by month, a zero date among them."""
     with mariadb_tls.fresh_database() as database:
         database.execute(SHOP.format("datetime"))
+        database.execute("SET sql_mode = ''; INSERT INTO orders VALUES (3, '0000-00-00', 3, 7, 'c')")
         text = (REPOSITORY / "configs" / "mysql.yaml").read_text(encoding="utf-8")
         for shown, own in (
             ("host: db.example", f"host: {mariadb_tls.host}"),
@@ -89,7 +93,7 @@ def test_the_example_for_mysql(tmp_path: Path, mariadb_tls: MysqlServer) -> None
 
         _run(tmp_path, "mysql.yaml", DB_PASSWORD=mariadb_tls.password)
 
-    assert _labels(tmp_path / "out" / "orders") == {"2024-01": 1}
+    assert _labels(tmp_path / "out" / "orders") == {"2024-01": 1, NULL: 1}
 
 
 def test_the_example_of_several_exports(tmp_path: Path, postgres: PostgresServer) -> None:
