@@ -64,8 +64,9 @@ def said_as(translated: Callable[[str], AbstractContextManager[None]], error: Ba
 def read_scan(
     session: Session, relation: Relation, column: Column | None = None, scan: Scan = EVERYTHING
 ) -> pa.Table:
-    """Read a scan of all columns, and hold the stream to its contract."""
-    schema = arrow_schema(relation.columns)
+    """Read a scan of all columns, with the markers after them, and hold the stream to its contract."""
+    markers = [pa.field(c.name, pa.bool_()) for c in relation.columns if c.name in relation.nulled]
+    schema = pa.schema([*arrow_schema(relation.columns), *markers])
     with session.read(relation, relation.columns, column, scan) as batches:
         read = list(batches)
         rows = batches.server_rows

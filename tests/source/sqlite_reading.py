@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from rivet.config.settings import SourceSettings
 from rivet.plan.probe import Probe
+from rivet.plan.schema import Override
 from rivet.source.opening import open_source
 from rivet.source.protocol import Request, Session, Source
 from tests.servers.sqlite import SqliteDatabase
@@ -42,11 +43,12 @@ def read_all(
     query: str | None = None,
     order: str | None = None,
     exclude: tuple[str, ...] = (),
+    overrides: Mapping[str, Override] | None = None,
 ) -> pa.Table:
     """Describe, probe and read a table or a query in one session."""
 
     def ask(session: Session) -> pa.Table:
-        relation = session.describe(Request(table, query, exclude))
+        relation = session.describe(Request(table, query, exclude, overrides or {}))
         column = column_of(relation, order) if order else None
         probe = session.probe(relation, column)
         read = read_scan(session, relation, column)

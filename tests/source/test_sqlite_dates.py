@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections import Counter
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -18,7 +20,7 @@ from rivet.plan.windows import Axis
 from rivet.source.protocol import Request, Session
 from rivet.source.sqlite import iso
 from tests.servers.sqlite import SqliteDatabase
-from tests.source.reading import column_of, read_scan
+from tests.source.reading import EVERYTHING, column_of, read_scan
 from tests.source.sqlite_reading import in_session, probe_of, read_all
 
 FORMS = {
@@ -29,6 +31,7 @@ FORMS = {
     "2023-01-01T10:30:59.5": dt.datetime(2023, 1, 1, 10, 30, 59, 500000),
     "2023-01-01 10:30:59.123456": dt.datetime(2023, 1, 1, 10, 30, 59, 123456),
     "2023-01-01 23:59:59.999999": dt.datetime(2023, 1, 1, 23, 59, 59, 999999),
+    "2023-01-01 10:30:58.10000000": dt.datetime(2023, 1, 1, 10, 30, 58, 100000),
     "2024-02-29 00:00:00.000000": dt.datetime(2024, 2, 29),
     "0001-01-01": dt.datetime(1, 1, 1),
     "1582-10-10 00:00": dt.datetime(1582, 10, 10),
@@ -41,7 +44,6 @@ NO_DATES = [
     "''",
     "'NULL'",
     "'2023-1-9'",
-    "'20230109'",
     "'2023-02-30'",
     "'2023-02-29 00:00:00'",
     "'2023-13-01'",
@@ -53,22 +55,21 @@ NO_DATES = [
     "'2023-01-01 10'",
     "'2023-01-01 10:00:60'",
     "'2023-01-01 10:00:00.'",
-    "'2023-01-01 10:00:00.1234567'",
-    "'2023-01-01 10:00:00Z'",
-    "'2023-01-01 10:00:00+02:00'",
     "'2023-01-01t10:00'",
     "' 2023-01-01'",
     "'2023-01-01 '",
     "'2023-01-01' || char(0)",
     "'2023-01-01 10:00:00.1' || char(0) || '1'",
+    "'2023-01-01Z'",
+    "'2023-01-01 10:00:00+24:00'",
+    "'2023-01-01 10:00:00+02:60'",
+    "'2023-01-01 10:00:00 +02:00'",
     "'now'",
     "'infinity'",
-    "1672531200",
-    "2459945.5",
     "CAST('2023-01-01' AS BLOB)",
     "CAST('2023-01-01 10:30:00' AS BLOB)",
     "CAST(x'323032332D30312DC328' AS TEXT)",
-    "printf('%01000000d', 1)",
+    "printf('%01000000d-01-01', 1)",
     "'\uff12\uff10\uff12\uff13-01-01'",
 ]
 
@@ -96,11 +97,12 @@ def test_every_form(sqlite_database: SqliteDatabase) -> None:
     assert probe.maximum == _microseconds(max(FORMS.values()))
 
 
-@pytest.mark.parametrize("declared", ["DATE", "DATETIME"])
+@pytest.mark.parametrize("declared", ["DATE", "DATETIME", "TIMESTAMPTZ"])
 @pytest.mark.parametrize("value", NO_DATES)
 def test_what_is_no_date(sqlite_database: SqliteDatabase, declared: str, value: str) -> None:
-    """What fits no calendar is counted, is neither NULL nor minimum, and is refused where it is read."""
-    rows = f"('2023-01-05'), (NULL), ({value}), ('2023-01-09')"
+    """What fits no calendar is counted, is neither NULL nor minimum, and is not read unless as NULL."""
+    time = " 00:00Z" if declared == "TIMESTAMPTZ" else ""
+    rows = f"('2023-01-05{time}'), (NULL), ({value}), ('2023-01-09{time}')"
     sqlite_database.execute(f"CREATE TABLE t(d {declared}); INSERT INTO t VALUES {rows}")
 
     def ask(session: Session) -> None:
@@ -109,21 +111,56 @@ def test_what_is_no_date(sqlite_database: SqliteDatabase, declared: str, value: 
         axis = Axis(column.type.kind, Granularity.DAY)
         probe = session.probe(relation, column)
         assert (probe.rows, probe.null_rows, probe.unrepresentable_rows) == (4, 1, 1)
+        assert probe.unrepresentable == session.probe(relation, None).unrepresentable == (("d", 1),)
         assert [axis.format(v)[:10] for v in probe.span or ()] == ["2023-01-05", "2023-01-09"]
         assert sum(c.rows for c in session.count_windows(relation, column, axis)) == 2
-        with pytest.raises(ColumnError, match=f"'d' is {declared} and holds what is no ISO .*: 1 value$"):
-            session.probe(relation, None)
-        with pytest.raises(ColumnError, match="'d'"):
-            session.read(relation, relation.columns, column, Scan(Reach.EVERYTHING))
+        with pytest.raises(ColumnError, match="'d': 1 of 4 values are unrepresentable"):
+            session.read(relation, relation.columns, column, EVERYTHING)
+        nulled = replace(relation, nulled=frozenset({"d"}))
+        read = read_scan(session, nulled, column)
+        assert [str(d)[:10] for d in read.column(0).to_pylist()] == [
+            *["None", "None"],
+            *["2023-01-05", "2023-01-09"],
+        ]
+        assert sorted(read.column(1).to_pylist()) == [False, False, False, True]
+        assert sum(read.column(1).to_pylist()[:2]) == 1
+        assert read_scan(session, nulled, column, Scan(Reach.NULLS)).num_rows == 2
 
     in_session(sqlite_database, ask)
 
 
-def test_a_date_has_no_time(sqlite_database: SqliteDatabase) -> None:
-    """A time in a column of dates is not cut off."""
-    sqlite_database.execute("CREATE TABLE t(d DATE); INSERT INTO t VALUES ('2023-01-01 00:00:00')")
+@pytest.mark.parametrize(
+    ("declared", "value", "counted", "mend"),
+    [
+        ("DATE", "'2023-01-01 00:00:00'", "1 with a time", '"d": timestamp'),
+        ("DATE", "'2023-01-01T10:00Z'", "1 with a time", '"d": timestamp'),
+        ("DATETIME", "'2023-01-01 10:00:00Z'", "1 with an offset from UTC", '"d": timestamptz'),
+        ("DATETIME", "'2023-01-01 10:00+02:00'", "1 with an offset from UTC", '"d": timestamptz'),
+        ("DATETIME", "'2023-01-01 10:00:00.1234567'", "1 finer than a microsecond", '"d": string'),
+        ("TIMESTAMPTZ", "'2023-01-01 10:00:00'", "1 without an offset from UTC", '"d": timestamp}'),
+        ("TIMESTAMPTZ", "'2023-01-01'", "1 without an offset from UTC", '"d": timestamp}'),
+        ("TIMESTAMPTZ", "'2023-01-01T00:00:00.0000001Z'", "1 finer than a microsecond", '"d": string'),
+        ("DATE", "1672531200", "1 integer", "unit: s"),
+        ("DATE", "'20230109'", "1 integer", "unit: s"),
+        ("DATETIME", "1672531200", "1 integer", "type: timestamp, unit: s"),
+        ("TIMESTAMPTZ", "1672531200", "1 integer", "type: timestamptz, unit: s"),
+        ("DATETIME", "2459945.5", "1 real", "Julian days"),
+    ],
+)
+def test_a_moment_that_does_not_fit(
+    sqlite_database: SqliteDatabase, declared: str, value: str, counted: str, mend: str
+) -> None:
+    """A moment of the calendar is neither cut nor made NULL because its column is of another kind."""
+    sqlite_database.execute(
+        f"CREATE TABLE t(d {declared}); INSERT INTO t VALUES ({value}), (NULL), ('garbage')"
+    )
 
-    assert probe_of(sqlite_database, "t", "d").unrepresentable_rows == 1
+    with pytest.raises(
+        ColumnError, match=f"'d' is {declared} and holds what does not fit .*: {counted}$"
+    ) as e:
+        probe_of(sqlite_database, "t", None)
+
+    assert mend in str(e.value.hint)
 
 
 @pytest.mark.parametrize("separators", [" ", "T", " T"])
@@ -259,7 +296,10 @@ def test_columns_that_hide_the_rowid(sqlite_database: SqliteDatabase) -> None:
 
 
 TEXTS = st.from_regex(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,7})?)?)?)?", fullmatch=True
+    r"[0-9]{4}-[01][0-9]-[0-3][0-9]"
+    r"([ T][0-2][0-9](:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,3}(0{0,6}|[0-9]{4}))?)?)?"
+    r"(Z|[+-][0-2][0-9](:?[0-6][0-9])?)?)?",
+    fullmatch=True,
 )
 VALID = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999))
 
@@ -267,9 +307,11 @@ VALID = st.datetimes(dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59,
 @given(st.lists(st.one_of(TEXTS, st.text(max_size=30), VALID.map(str)), max_size=5))
 def test_arrow_reads_what_the_forms_say(texts: list[str]) -> None:
     """A value is what it is, whatever stands beside it: the quick way and the slow one find the same."""
-    for kind in (Kind.DATE, Kind.TIMESTAMP):
-        together = iso.on_axis(pa.array(texts, pa.string()), kind).to_pylist()
-        assert together == [iso._parsed(t.encode(), kind) for t in texts]
+    for kind in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT):
+        together, misfits = iso.on_axis(pa.array(texts, pa.string()), kind)
+        alone = [iso._parsed(t, kind) for t in texts]
+        assert together.to_pylist() == [v if isinstance(v, int) else None for v in alone]
+        assert misfits == Counter(v for v in alone if isinstance(v, str))
 
 
 @given(VALID, VALID, st.sampled_from(" T"))

@@ -46,6 +46,8 @@ DECLARED = [
     ("Date", "date32"),
     ("DATETIME", "timestamp[us]"),
     ("timestamp without time zone", "timestamp[us]"),
+    ("timestamptz", "timestamp[us, UTC]"),
+    ("TIMESTAMP(6) with  time zone", "timestamp[us, UTC]"),
     ("GEOMETRY", None),
     ("", None),
 ]
@@ -136,20 +138,9 @@ MISFITS = [
 @pytest.mark.parametrize(("declared", "expected"), DECLARED)
 def test_declared_type(declared: str, expected: str | None) -> None:
     """A declared type says what a column becomes, or leaves it to the values."""
-    found = declared_type("c", declared)
+    found = declared_type(declared)
 
     assert (None if found is None else str(found)) == expected
-
-
-@pytest.mark.parametrize("declared", ["timestamptz", "TIMESTAMP WITH TIME ZONE"])
-def test_instants_are_not_guessed(sqlite_database: SqliteDatabase, declared: str) -> None:
-    """A column declared with a zone stops the export with the cast to write."""
-    sqlite_database.execute(f'CREATE TABLE t("a b" {declared})')
-
-    with pytest.raises(ColumnError, match=r"'a b' is .* not handled yet") as caught:
-        in_session(sqlite_database, lambda s: s.describe(Request("t")))
-
-    assert 'CAST("a b" AS TEXT)' in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(("declared", "values"), EXACT)
@@ -209,9 +200,9 @@ def test_mixed_column_without_a_type(sqlite_database: SqliteDatabase, values: st
 
 def test_several_columns_that_do_not_fit(sqlite_database: SqliteDatabase) -> None:
     """Each of them is named."""
-    sqlite_database.execute("CREATE TABLE t(a INT, b INT, d DATE); INSERT INTO t VALUES ('x', 'y', 'z')")
+    sqlite_database.execute("CREATE TABLE t(a INT, b INT, d DATE); INSERT INTO t VALUES ('x', 'y', 5)")
 
-    with pytest.raises(ColumnError, match=r"'d' .*'a' .*'b' "):
+    with pytest.raises(ColumnError, match=r"'a' .*'b' .*'d' "):
         probe_of(sqlite_database, "t", None)
 
 
@@ -277,7 +268,7 @@ def test_text_that_is_not_utf8(sqlite_database: SqliteDatabase) -> None:
         "CREATE TABLE t(x TEXT, d DATE); INSERT INTO t VALUES (CAST(x'C328' AS TEXT), NULL)"
     )
 
-    with pytest.raises(ColumnError, match=r"'x' .*not valid UTF-8"):
+    with pytest.raises(ColumnError, match=r"'x' .*: 1 text is not valid UTF-8"):
         read_all(sqlite_database, table="t")
 
     sqlite_database.execute("UPDATE t SET x = NULL, d = CAST(x'C328' AS TEXT)")
@@ -312,8 +303,9 @@ def test_any_decimal(scale: int, digits: list[int]) -> None:
     exact = [Decimal(d).scaleb(-scale) for d in digits]
     with TemporaryDirectory() as directory:
         database = SqliteDatabase(Path(directory) / "d.db")
-        rows = ", ".join(f"({d:f})" for d in exact)
-        database.execute(f"CREATE TABLE t(m DECIMAL(12,{scale})); INSERT INTO t VALUES {rows}")
+        database.execute(f"CREATE TABLE t(m DECIMAL(12,{scale}))")
+        with database.connect() as connection:  # the module's SQLite may read a literal as another double
+            connection.executemany("INSERT INTO t VALUES (?)", [(float(d),) for d in exact])
         read = read_all(database, table="t")
 
     assert read.column("m").to_pylist() == exact

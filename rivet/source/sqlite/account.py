@@ -10,78 +10,32 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivet.errors import ColumnError
-from rivet.plan.schema import Column, Kind
+from rivet.plan.schema import Kind
 from rivet.source.sqlite import iso
 from rivet.source.sqlite.connecting import SqliteConnection
-from rivet.source.sqlite.statements import misfit, value
-from rivet.source.sqlite.types import INEXACT, STORAGE_CLASSES, cast_hint, counted_classes
+from rivet.source.sqlite.readings import MAX_DATE_BYTES, Reading
+from rivet.source.sqlite.spans import Span
+from rivet.source.sqlite.statements import quoted, value
+from rivet.source.sqlite.types import (
+    INEXACT,
+    STORAGE_CLASSES,
+    cast_hint,
+    counted_classes,
+    misfit_hint,
+    override_hint,
+)
 
 _BATCH_BYTES = 8 * 1024**2
-_WIDE = (Kind.STRING, Kind.BINARY)
 # What an integer or a real takes, and what a row takes besides its values.
 _NUMBER_BYTES = 9
 # SQLite allows an expression a depth of 1,000.
 _MAX_TERMS = 200
-# Of a text in a column of dates; in UTF-16 its characters take two.
-_MAX_DATE_BYTES = 2 * iso.MAX_CHARACTERS
 _CLASS_CODES = (*STORAGE_CLASSES, INEXACT)
 _SHOWN_COLUMNS = 3
-
-
-@dataclass(slots=True)
-class Span:
-    """What a column of dates or timestamps holds.
-
-    Attributes:
-        values: Rows that are not NULL.
-        minimum: The smallest that is a date or timestamp, on the axis.
-        maximum: The largest, closed.
-        by_day: Rows of each day since 1970 that has any.
-        with_t: A `T` stands between date and time somewhere.
-        with_space: A space does.
-    """
-
-    values: int = 0
-    minimum: int | None = None
-    maximum: int | None = None
-    by_day: Counter[int] = field(default_factory=Counter)
-    with_t: bool = False
-    with_space: bool = False
-
-    @property
-    def misfits(self) -> int:
-        """Count the values that are no date or timestamp."""
-        return self.values - self.by_day.total()
-
-    @property
-    def separator(self) -> str | None:
-        """Give what stands between date and time, or None where both do, and so text is not in order."""
-        if self.with_t and self.with_space:
-            return None
-        return "T" if self.with_t else " "
-
-    def add(self, texts: pa.Array, kind: Kind) -> None:
-        """Take account of further rows."""
-        self.values += len(texts) - texts.null_count
-        values = iso.on_axis(texts, kind)
-        ends = pc.min_max(values).as_py()
-        if ends["min"] is not None:
-            self.minimum = min(ends["min"], ends["min"] if self.minimum is None else self.minimum)
-            self.maximum = max(ends["max"], ends["max"] if self.maximum is None else self.maximum)
-        days = (
-            values
-            if kind is Kind.DATE
-            else values.cast(pa.timestamp("us")).cast(pa.date32()).cast(pa.int32())
-        )
-        for counted in pc.value_counts(days.drop_null()).to_pylist():
-            self.by_day[counted["values"]] += counted["counts"]
-        if kind is Kind.TIMESTAMP:
-            self.with_t = self.with_t or pc.any(pc.match_substring(texts, "T")).as_py() is True
-            self.with_space = self.with_space or pc.any(pc.match_substring(texts, " ")).as_py() is True
+_MENDS = {iso.WITH_OFFSET: "timestamptz", iso.WITHOUT_OFFSET: "timestamp", iso.WITH_TIME: "timestamp"}
 
 
 @dataclass(slots=True)
@@ -92,118 +46,150 @@ class Examination:
         rows: How many.
         total_bytes: Their size, about.
         max_row_bytes: The size of the largest, about.
-        misfits: Rows in which a value does not fit its column, dates aside.
         spans: By column, for dates and timestamps.
         classes: By column without a declared type: see `type_of_values`.
+        infinite: By column, for decimals that hold any: the values that are an infinity.
+        misfits: By column that holds any: what does not fit it, and the mend, for people.
     """
 
     rows: int
     total_bytes: int
     max_row_bytes: int
-    misfits: int
     spans: dict[str, Span]
     classes: dict[str, Counter[str]]
+    infinite: dict[str, int] = field(default_factory=dict)
+    misfits: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def unrepresentable(self) -> dict[str, int]:
+        """Count the values that are unrepresentable, by the columns that hold any."""
+        return {n: s.unrepresentable for n, s in self.spans.items() if s.unrepresentable} | self.infinite
+
+    def require_fit(self) -> None:
+        """Refuse values that do not fit their columns.
+
+        Raises:
+            ColumnError: With counts by column.
+        """
+        if self.misfits:
+            problems, mends = zip(*list(self.misfits.values())[:_SHOWN_COLUMNS], strict=True)
+            raise ColumnError("; ".join(problems), hint=mends[0])
 
 
 class Examiner:
     """Examines the rows of one table or query.
 
     Args:
-        typed: Its columns that have a type.
+        readings: Of its columns that have a type.
         untyped: Names of those whose values decide.
+        edges: Seconds of a day between which rows are counted.
     """
 
     def __init__(
         self,
         connection: SqliteConnection,
         from_item: str,
-        typed: Sequence[Column],
+        readings: Sequence[Reading],
         untyped: Sequence[str] = (),
+        edges: Sequence[int] = (0,),
     ) -> None:
         self._connection = connection
         self._from_item = from_item
-        self._plain = [c for c in typed if not c.type.kind.is_temporal]
-        self._temporal = [c for c in typed if c.type.kind.is_temporal]
+        self._readings = readings
+        self._temporal = [r for r in readings if r.kind.is_temporal]
         self._untyped = untyped
-        self._wide = [c.name for c in typed if c.type.kind in _WIDE] + list(untyped)
-        self._number_bytes = (len(typed) + len(untyped) - len(self._wide) + 1) * _NUMBER_BYTES
+        self._edges = edges
+        self._wide = [r.name for r in readings if r.is_wide] + [value(name) for name in untyped]
+        self._number_bytes = (len(readings) + len(untyped) - len(self._wide) + 1) * _NUMBER_BYTES
 
     def examine(self) -> Examination:
-        """Pass over all rows once."""
+        """Pass over all rows once, and once more where values do not fit."""
         number_bytes = self._number_bytes
-        spans = {c.name: Span() for c in self._temporal}
-        found = Examination(0, 0, number_bytes, 0, spans, {n: Counter() for n in self._untyped})
-        batch_rows = _BATCH_BYTES // (_MAX_DATE_BYTES * (2 + len(self._temporal) + len(self._untyped)))
+        spans = {r.column.name: Span(r.kind, self._edges) for r in self._temporal}
+        found = Examination(0, 0, number_bytes, spans, {n: Counter() for n in self._untyped})
+        rows_with_misfits = 0
+        batch_rows = _BATCH_BYTES // (MAX_DATE_BYTES * (2 + len(self._temporal) + len(self._untyped)))
         with self._connection.stream(self._statement(), batch_rows) as steps:
             for step in steps:
                 misfits, widths, *columns = (c.chunk(0) for c in step.columns)
                 found.rows += step.num_rows
-                found.misfits += pc.sum(misfits).as_py()
+                rows_with_misfits += pc.sum(misfits).as_py()
                 found.total_bytes += pc.sum(widths).as_py() + step.num_rows * number_bytes
                 found.max_row_bytes = max(found.max_row_bytes, pc.max(widths).as_py() + number_bytes)
-                for column, values in zip(self._temporal, columns, strict=False):
-                    found.spans[column.name].add(values, column.type.kind)
-                for name, codes in zip(self._untyped, columns[len(self._temporal) :], strict=True):
+                for span, values in zip(spans.values(), columns, strict=False):
+                    span.add(values)
+                for name, codes in zip(self._untyped, columns[len(spans) :], strict=True):
                     for counted in pc.value_counts(codes.drop_null()).to_pylist():
                         found.classes[name][_CLASS_CODES[counted["values"]]] += counted["counts"]
         for counts in found.classes.values():
             counts["integer"] += counts[INEXACT]
+        if rows_with_misfits or any(span.misfits for span in spans.values()):
+            self._tell_misfits(found)
         return found
-
-    def refusal(self, examination: Examination, beside: Column | None) -> ColumnError | None:
-        """Make the error of the columns that hold values that do not fit, or give None where all fit.
-
-        Args:
-            beside: A column of dates that is not looked at.
-        """
-        problems = {
-            c.name: _date_problem(c, examination.spans[c.name].misfits)
-            for c in self._temporal
-            if c != beside and examination.spans[c.name].misfits
-        }
-        if examination.misfits:
-            asked = ", ".join(f"count(*) FILTER (WHERE {misfit(c)})" for c in self._plain)
-            counts = self._connection.rows(f"SELECT {asked} FROM {self._from_item}")[0]
-            for column, count in zip(self._plain, counts, strict=True):
-                if count and len(problems) < _SHOWN_COLUMNS:
-                    problems[column.name] = self._class_problem(column)
-        if not problems:
-            return None
-        shown = list(problems)[:_SHOWN_COLUMNS]
-        return ColumnError(
-            "; ".join(problems[name] for name in shown),
-            hint=f"{cast_hint(shown[0])}, or leave it out with `exclude`",
-        )
 
     def _statement(self) -> str:
         """Ask for each row whether it misfits, how wide it is, its dates as text and its values' classes."""
-        misfits = _joined(" OR ", [misfit(c) for c in self._plain])
-        widths = _joined(" + ", [f"ifnull(octet_length({value(n)}), 0)" for n in self._wide])
+        misfits = _joined(" OR ", [r.misfit for r in self._readings])
+        widths = _joined(" + ", [f"ifnull(octet_length({name}), 0)" for name in self._wide])
         asked = [
             # Only after WHEN does SQLite leave off where a condition is decided.
             f"CASE WHEN {misfits} THEN 1 ELSE 0 END",
             widths,
-            *(_date(value(c.name)) for c in self._temporal),
+            *(r.examined for r in self._temporal),
             *(_class(value(name)) for name in self._untyped),
         ]
-        first = ["0", "0", *("''" for _ in self._temporal), *("0" for _ in self._untyped)]
+        dates = ("''" if r.unit is None else "0" for r in self._temporal)
+        first = ["0", "0", *dates, *("0" for _ in self._untyped)]
         return f"SELECT {', '.join(first)} UNION ALL SELECT {', '.join(asked)} FROM {self._from_item}"
 
-    def _class_problem(self, column: Column) -> str:
-        name = value(column.name)
+    def _tell_misfits(self, found: Examination) -> None:
+        all_misfits = self._counts([r.misfit for r in self._readings])
+        all_infinite = self._counts([r.unrepresentable or "0" for r in self._readings])
+        for reading, misfits, infinite in zip(self._readings, all_misfits, all_infinite, strict=True):
+            name = reading.column.name
+            span = found.spans.get(name)
+            if infinite:
+                found.infinite[name] = infinite
+            if misfits > infinite:
+                found.misfits[name] = self._misfit_of_class(reading)
+            elif span is not None and span.misfits:
+                found.misfits[name] = _misfit_of_moments(reading, span.misfits)
+
+    def _counts(self, conditions: Sequence[str]) -> list[int]:
+        asked = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
+        return list(self._connection.rows(f"SELECT {asked} FROM {self._from_item}")[0])
+
+    def _misfit_of_class(self, reading: Reading) -> tuple[str, str]:
         found = self._connection.rows(
-            f"SELECT typeof({name}), count(*) FROM {self._from_item} WHERE {misfit(column)} GROUP BY 1"
+            f"SELECT typeof({reading.name}), count(*) FROM {self._from_item} "
+            f"WHERE {reading.misfit} GROUP BY 1"
         )
-        return (
-            f"column {column.name!r} is {column.source_type} and holds what does not fit {column.type}: "
-            f"{counted_classes(Counter(dict(map(tuple, found))))}"
-        )
+        counts = Counter(dict(map(tuple, found)))
+        problem = f"{_holds(reading)}: {counted_classes(counts)}"
+        if not reading.is_text_of_moments:
+            return problem, misfit_hint(reading.column.name)
+        return problem, _numbers_hint(reading)
 
 
-def _date(name: str) -> str:
+def _misfit_of_moments(reading: Reading, misfits: Counter[str]) -> tuple[str, str]:
+    asked = {_MENDS.get(why, "string") for why in misfits}
+    mend = asked.pop() if len(asked) == 1 else "string"
+    counted = ", ".join(f"{count} {why}" for why, count in misfits.items())
+    return f"{_holds(reading)}: {counted}", misfit_hint(reading.column.name, mend)
+
+
+def _holds(reading: Reading) -> str:
+    column = reading.column
+    return f"column {column.name!r} is {column.source_type} and holds what does not fit {column.type}"
+
+
+def _numbers_hint(reading: Reading) -> str:
+    """Say how numbers become dates: only their owner knows what they count."""
+    name, asked = reading.column.name, "timestamptz" if reading.kind is Kind.INSTANT else "timestamp"
+    julian = f"strftime('%Y-%m-%d %H:%M:%f', {quoted(name)}) AS {quoted(name)}"
     return (
-        f"CASE WHEN typeof({name}) = 'text' AND octet_length({name}) <= {_MAX_DATE_BYTES} THEN {name} "
-        f"WHEN {name} IS NOT NULL THEN '' END"
+        f"for numbers of seconds since 1970 (or ms, us, ns) write {override_hint(name, asked, 's')}; "
+        f"for Julian days {override_hint(name, 'timestamp')} and a query with {julian}; or {cast_hint(name)}"
     )
 
 
@@ -211,14 +197,6 @@ def _class(name: str) -> str:
     inexact = f"typeof({name}) = 'integer' AND CAST({name} AS REAL) <> {name}"
     cases = " ".join(f"WHEN typeof({name}) = '{c}' THEN {code}" for code, c in enumerate(STORAGE_CLASSES))
     return f"CASE WHEN {inexact} THEN {_CLASS_CODES.index(INEXACT)} {cases} END"
-
-
-def _date_problem(column: Column, count: int) -> str:
-    form = "date (YYYY-MM-DD)" if column.type.kind is Kind.DATE else "timestamp (YYYY-MM-DD HH:MM:SS.ffffff)"
-    return (
-        f"column {column.name!r} is {column.source_type} and holds what is no ISO {form} without a zone: "
-        f"{count} value{'s' if count > 1 else ''}"
-    )
 
 
 def _joined(operator: str, terms: Sequence[str]) -> str:

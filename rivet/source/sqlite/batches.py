@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rivet.errors import ColumnError
 from rivet.plan.schema import Column, Kind
 from rivet.source.arrow import arrow_schema
+from rivet.source.sqlite import iso
 from rivet.source.sqlite.errors import translated
 from rivet.source.sqlite.stream import RowStream
-from rivet.source.sqlite.types import cast_hint
+from rivet.source.sqlite.types import misfit_hint
 
 _MISMATCH = re.compile(r"Type mismatch in column (\d+)")
+_TEXT_KINDS = (Kind.STRING, Kind.JSON)
 
 
 class SqliteBatches:
@@ -24,12 +27,24 @@ class SqliteBatches:
 
     SQLite says how many rows it gave only by giving them, so `server_rows` are those that came before its
     end of data.
+
+    Args:
+        nulled: Names of the columns that have a marker.
+        count_bad_texts: Counts, in all rows, the texts of a column that are not valid UTF-8.
     """
 
-    def __init__(self, stream: RowStream, columns: Sequence[Column]) -> None:
+    def __init__(
+        self,
+        stream: RowStream,
+        columns: Sequence[Column],
+        nulled: frozenset[str],
+        count_bad_texts: Callable[[Column], int],
+    ) -> None:
         self._stream = stream
         self._columns = columns
-        self._schema = arrow_schema(columns)
+        marked = [pa.field(c.name, pa.bool_()) for c in columns if c.name in nulled]
+        self._schema = pa.schema([*arrow_schema(columns), *marked])
+        self._count_bad_texts = count_bad_texts
         self._server_rows: int | None = None
 
     def __enter__(self) -> Self:
@@ -64,29 +79,57 @@ class SqliteBatches:
                 mismatch = _MISMATCH.search(str(exc))
                 if mismatch is None:
                     raise
-                raise self._problem(self._columns[int(mismatch[1])], "a value is of another class") from exc
+                raise _problem(self._columns[int(mismatch[1])], "a value is of another class") from exc
 
     def _typed(self, table: pa.Table) -> pa.RecordBatch:
         arrays = [
             self._array(column, values.chunk(0), arrow_type)
             for column, values, arrow_type in zip(
-                self._columns, table.columns, self._schema.types, strict=True
+                self._columns, table.columns, self._schema.types, strict=False
             )
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        markers = [values.chunk(0).cast(pa.bool_()) for values in table.columns[len(self._columns) :]]
+        return pa.RecordBatch.from_arrays([*arrays, *markers], schema=self._schema)
 
     def _array(self, column: Column, values: pa.Array, arrow_type: pa.DataType) -> pa.Array:
         try:
-            if column.type.kind is Kind.STRING:
+            if column.type.kind in _TEXT_KINDS:
                 values.validate(full=True)
-            return values.cast(arrow_type)
+            cast = _cast(values, column.type.kind, arrow_type)
+            # Arrow rounds to the nearest float without a word.
         except pa.ArrowInvalid as exc:
-            what = "a text is not valid UTF-8" if column.type.kind is Kind.STRING else str(exc)
-            raise self._problem(column, what) from exc
+            if column.type.kind in _TEXT_KINDS:
+                raise self._bad_texts(column) from exc
+            raise _problem(column, str(exc)) from exc
+        # Arrow rounds to the nearest float without a word.
+        if column.type.kind is Kind.FLOAT32 and pc.all(pc.equal(cast, values)).as_py() is False:
+            raise _problem(column, "a value lies between two of them")
+        return cast
 
-    def _problem(self, column: Column, what: str) -> ColumnError:
-        hint = "mend the bytes in the database" if column.type.kind is Kind.STRING else cast_hint(column.name)
-        return ColumnError(
-            f"column {column.name!r} ({column.source_type}) cannot be exported as {column.type}: {what}",
-            hint=f"{hint}, or leave it out with `exclude`",
-        )
+    def _bad_texts(self, column: Column) -> ColumnError:
+        with translated("cannot count the texts that are not valid UTF-8"):
+            count = self._count_bad_texts(column)
+        texts = f"{count} text is" if count == 1 else f"{count} texts are"
+        return _problem(column, f"{texts} not valid UTF-8")
+
+
+def _cast(values: pa.Array, kind: Kind, arrow_type: pa.DataType) -> pa.Array:
+    if kind is Kind.DATE and pa.types.is_int64(values.type):
+        return values.cast(pa.int32()).cast(arrow_type)
+    try:
+        return values.cast(arrow_type)
+    except pa.ArrowInvalid:
+        if not (kind.is_temporal and pa.types.is_string(values.type)):
+            raise
+        read, _ = iso.on_axis(values, kind)  # Arrow does not know all forms
+        if read.null_count != values.null_count:
+            raise
+        return read.cast(arrow_type)
+
+
+def _problem(column: Column, what: str) -> ColumnError:
+    asked = "binary" if column.type.kind in _TEXT_KINDS else "string"
+    return ColumnError(
+        f"column {column.name!r} ({column.source_type}) cannot be exported as {column.type}: {what}",
+        hint=misfit_hint(column.name, asked),
+    )

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivet.errors import SourceError
-from rivet.plan.schema import Column, Kind
-from rivet.source.columns import kept_columns
-from rivet.source.protocol import Consistency, Relation, Request
+from rivet.plan.schema import Column, Kind, Override
+from rivet.source.columns import kept_columns, resolved_overrides
+from rivet.source.protocol import Consistency, Request
 from rivet.source.query import checked_query, query_sha256
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.catalogue import find_table
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.errors import translated
+from rivet.source.sqlite.overriding import overridden
+from rivet.source.sqlite.readings import Reading
+from rivet.source.sqlite.relation import SqliteRelation
 from rivet.source.sqlite.statements import ALIAS, query_item, quoted, table_item, text
 from rivet.source.sqlite.steadiness import made_once, unsteadiness_of
 from rivet.source.sqlite.types import declared_type, type_of_values
@@ -30,16 +33,21 @@ _CLASS_OF_KIND = {Kind.INT64: "integer", Kind.FLOAT64: "real", Kind.STRING: "tex
 
 
 @dataclass(frozen=True, slots=True)
+class _Typed:
+    columns: tuple[Column, ...]
+    overrides: dict[str, Override]
+    examination: Examination | None
+
+    @property
+    def units(self) -> set[str]:
+        return {name for name, override in self.overrides.items() if override.unit is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class Described:
-    """A relation, with what only SQLite's own statements need of it.
+    """A relation, with the examination of all its rows where the types could not be told without it."""
 
-    Attributes:
-        ties: SQL of what orders rows with equal dates.
-        examination: Of all rows, where the types could not be told without it.
-    """
-
-    relation: Relation
-    ties: tuple[str, ...]
+    relation: SqliteRelation
     examination: Examination | None
 
 
@@ -48,42 +56,48 @@ def describe(connection: SqliteConnection, request: Request) -> Described:
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
-        ColumnError: A column's type is not handled, or its values have none in common.
+        ColumnError: A column's values have no type in common, or cannot have the one that is asked for.
     """
-    describing = _Describing(connection)
+    describing = _Describing(connection, request)
     if request.query is not None:
-        return describing.query(request.query, request.exclude)
-    return describing.table(request.table or "", request.exclude)
+        return describing.query(request.query)
+    return describing.table(request.table or "")
 
 
 class _Describing:
-    def __init__(self, connection: SqliteConnection) -> None:
+    def __init__(self, connection: SqliteConnection, request: Request) -> None:
         self._connection = connection
+        self._request = request
 
-    def table(self, written: str, exclude: Sequence[str]) -> Described:
+    def table(self, written: str) -> Described:
         with translated(f"cannot describe table {written!r}"):
             table = find_table(self._connection.rows, written)
             unsteady = unsteadiness_of(quoted(table.name), f"table {table.name!r}", self._connection.rows)
         from_item = _once(table_item(table.name), unsteady)
-        kept = kept_columns(table.columns, exclude)
-        columns, examination = self._columns(from_item, kept, is_told=table.is_view)
-        names = {c.name for c in columns}
+        typed = self._typed(from_item, table.columns, is_told=table.is_view)
+        names = {c.name for c in typed.columns}
         key = table.primary_key if names.issuperset(table.primary_key) else ()
         ties = tuple(text(name) for name in table.primary_key)
         if not ties and table.rowid is not None:
             ties = (f"{ALIAS}.{table.rowid}",)
-        relation = Relation(
+        # An index holds text, and text with offsets is not in the order of time.
+        unordered = {
+            c.name for c in typed.columns if c.type.kind is Kind.INSTANT and c.name not in typed.units
+        }
+        relation = SqliteRelation(
             from_item=from_item,
-            columns=columns,
+            columns=typed.columns,
             table=f"main.{table.name}",
             primary_key=key,
-            indexed=table.indexed & names,
+            indexed=(table.indexed & names) - unordered,
             consistency=_consistency(unsteady),
             consistency_reason=unsteady.reason if unsteady else "",
+            overrides=tuple(typed.overrides.items()),
+            ties=ties,
         )
-        return Described(relation, ties, examination)
+        return Described(relation, typed.examination)
 
-    def query(self, written: str, exclude: Sequence[str]) -> Described:
+    def query(self, written: str) -> Described:
         query = checked_query(written, "sqlite")
         from_item = query_item(query)
         with translated("cannot describe the query"):
@@ -98,44 +112,44 @@ class _Describing:
             names = self._names_given([name for name, _ in described], query)
             unsteady = unsteadiness_of(query, "the query", self._connection.rows)
         from_item = _once(from_item, unsteady)
-        kept = kept_columns(
-            [(name, declared) for name, (_, declared) in zip(names, described, strict=True)], exclude
-        )
-        columns, examination = self._columns(from_item, kept, is_told=True)
-        relation = Relation(
+        columns = [(name, declared) for name, (_, declared) in zip(names, described, strict=True)]
+        typed = self._typed(from_item, columns, is_told=True)
+        relation = SqliteRelation(
             from_item=from_item,
-            columns=columns,
+            columns=typed.columns,
             query_sha256=query_sha256(written),
             consistency=_consistency(unsteady),
             consistency_reason=unsteady.reason if unsteady else "",
+            overrides=tuple(typed.overrides.items()),
         )
-        return Described(relation, (), examination)
+        return Described(relation, typed.examination)
 
-    def _columns(
-        self, from_item: str, kept: Sequence[tuple[str, str]], *, is_told: bool
-    ) -> tuple[tuple[Column, ...], Examination | None]:
-        """Type the columns.
+    def _typed(self, from_item: str, described: Sequence[tuple[str, str]], *, is_told: bool) -> _Typed:
+        """Type the columns that are exported.
 
         Args:
             is_told: The types are what SQLite tells of a query's columns: `BLOB` also where none is declared.
         """
-        types = {
-            name: None if is_told and declared.upper() == "BLOB" else declared_type(name, declared)
-            for name, declared in kept
-        }
-        typed = [Column(n, t, declared) for (n, declared) in kept if (t := types[n]) is not None]
-        untyped = [name for name, _ in kept if types[name] is None]
-        if not untyped:
-            return tuple(typed), None
-        examiner = Examiner(self._connection, from_item, typed, untyped)
-        with translated("cannot examine the values of columns without a declared type"):
-            examination = examiner.examine()
-        by_name = {c.name: c for c in typed}
+        kept = kept_columns(described, self._request.exclude)
+        overrides = resolved_overrides([name for name, _ in kept], self._request.overrides)
+        by_name: dict[str, Column] = {}
         for name, declared in kept:
-            if types[name] is None:
+            own = None if is_told and declared.upper() == "BLOB" else declared_type(declared)
+            if name in overrides:
+                by_name[name] = overridden(name, declared, own, overrides[name])
+            elif own is not None:
+                by_name[name] = Column(name, own, declared)
+        untyped = [(name, declared) for name, declared in kept if name not in by_name]
+        examination = None
+        if untyped:
+            readings = [Reading(c, overrides.get(c.name)) for c in by_name.values()]
+            examiner = Examiner(self._connection, from_item, readings, [name for name, _ in untyped])
+            with translated("cannot examine the values of columns without a declared type"):
+                examination = examiner.examine()
+            for name, declared in untyped:
                 column_type = type_of_values(name, examination.classes[name], declared)
                 by_name[name] = Column(name, column_type, declared or _CLASS_OF_KIND[column_type.kind])
-        return tuple(by_name[name] for name, _ in kept), examination
+        return _Typed(tuple(by_name[name] for name, _ in kept), overrides, examination)
 
     def _names_given(self, told: Sequence[str], query: str) -> list[str]:
         """Undo the new names that SQLite gives to columns whose names repeat, `id:1` for a second `id`.

@@ -1,53 +1,64 @@
-"""Dates and timestamps as SQLite holds them: ISO text without a zone. Pure.
+"""Dates and timestamps as SQLite holds them in text: in ISO 8601's own order, with or without a zone. Pure.
 
-Held to be one are `YYYY-MM-DD` and, in a column of timestamps, `YYYY-MM-DD[ T]HH:MM[:SS[.f{1,6}]]` as well,
-from the year 1 on. All of them are beginnings of the longest form, so text that differs in no separator
-sorts as time does, and an index on the column serves order and ranges.
+Held to be one are `YYYY-MM-DD` and `YYYY-MM-DD[ T]HH:MM[:SS[.f…]]`, an offset behind it being `Z`, `+HH:MM`,
+`+HHMM` or `+HH`, in the years 1 to 9999. Without offsets all of them are beginnings of the longest form, so
+text that differs in no separator sorts as time does, and an index on the column serves order and ranges.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+from collections import Counter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
+from rivet.plan.calendar import MICROSECONDS_PER_DAY, days_from_civil, format_day, format_timestamp
 from rivet.plan.schema import Kind
 from rivet.plan.windows import units_per_day
 
-MAX_CHARACTERS = len("YYYY-MM-DD HH:MM:SS.ffffff")
+# Further zeros after the sixth decimal are no further value, but nobody writes so many.
+MAX_CHARACTERS = 64
+FIRST_DAY, END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
 
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the values are naive
-_FIRST_DAY, _END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TIMESTAMP = re.compile(rf"{_DATE.pattern}(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{{1,6}})?)?)?", re.ASCII)
-_ONLY_HOURS = len("YYYY-MM-DD HH")
+# Why a moment of the calendar does not fit a column, as messages count it.
+WITH_TIME = "with a time"
+WITH_OFFSET = "with an offset from UTC"
+WITHOUT_OFFSET = "without an offset from UTC"
+TOO_FINE = "finer than a microsecond"
+
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the offset is taken off apart
+_MOMENT = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)"
+    r"(?:[ T](?P<time>\d\d:\d\d(?::\d\d)?)(?:(?<=:\d\d:\d\d)\.(?P<fraction>\d+))?"
+    r"(?P<offset>Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
+    re.ASCII,
+)
+_COLON_AT = len("YYYY-MM-DD HH")
 
 
-def on_axis(texts: pa.Array, kind: Kind) -> pa.Array:
-    """Give dates or timestamps as integers on the axis, NULL where a text is none.
+def on_axis(texts: pa.Array, kind: Kind) -> tuple[pa.Array, Counter[str]]:
+    """Give dates or timestamps as integers on the axis, NULL where a text is none, or does not fit.
 
-    The texts may hold any bytes.
+    The moments that do not fit the kind are counted, by what stands against it. Texts may hold any bytes.
 
-    >>> on_axis(pa.array(["1970-01-02", "1970-02-30", None]), Kind.DATE).to_pylist()
-    [1, None, None]
+    >>> values, misfits = on_axis(pa.array(["1970-01-02", "1970-02-30", "1970-01-01T10:00"]), Kind.DATE)
+    >>> values.to_pylist(), misfits
+    ([1, None, None], Counter({'with a time': 1}))
     """
-    arrow = (pa.date32(), pa.int32()) if kind is Kind.DATE else (pa.timestamp("us"), pa.int64())
-    try:
-        values = texts.cast(arrow[0]).cast(arrow[1])
-    except pa.ArrowInvalid:
-        pass
-    else:
-        # Beyond the forms above, Arrow reads hours without minutes, and a year 0.
-        least = pc.min(values).as_py()
-        if least is None or (
-            least >= _FIRST_DAY * units_per_day(kind)
-            and not pc.any(pc.equal(pc.binary_length(texts), _ONLY_HOURS)).as_py()
-        ):
-            return values
-    return pa.array([_parsed(t, kind) for t in texts.cast(pa.binary()).to_pylist()], arrow[1])
+    integers = pa.int32() if kind is Kind.DATE else pa.int64()
+    if (values := _cast(texts, kind)) is not None:
+        return values.cast(integers), Counter()
+    misfits = Counter[str]()
+    read: list[int | None] = []
+    for raw in texts.cast(pa.binary()).to_pylist():
+        value = None if raw is None else _parsed(raw.decode(errors="replace"), kind)
+        if isinstance(value, str):
+            misfits[value] += 1
+            value = None
+        read.append(value)
+    return pa.array(read, integers), misfits
 
 
 def bound(value: int, kind: Kind, separator: str) -> str | None:
@@ -57,7 +68,7 @@ def bound(value: int, kind: Kind, separator: str) -> str | None:
     ('1970-01-01', '1970-01-02T01:00:00.5')
     """
     days, rest = divmod(value, units_per_day(kind))
-    if days >= _END_DAY:
+    if days >= END_DAY:
         return None
     if not rest:
         return format_day(days)
@@ -65,12 +76,48 @@ def bound(value: int, kind: Kind, separator: str) -> str | None:
     return text.removesuffix(":00")
 
 
-def _parsed(raw: bytes | None, kind: Kind) -> int | None:
-    text = "" if raw is None else raw.decode(errors="replace")
-    if not (_DATE if kind is Kind.DATE else _TIMESTAMP).fullmatch(text):
-        return None
+def _cast(texts: pa.Array, kind: Kind) -> pa.Array | None:
+    """Read the texts as Arrow does, or give None where it reads other forms than those above."""
+    arrow = {Kind.DATE: pa.date32(), Kind.TIMESTAMP: pa.timestamp("us")}.get(kind, pa.timestamp("us", "UTC"))
     try:
-        since = dt.datetime.fromisoformat(text) - _EPOCH
+        values = texts.cast(arrow)
+    except pa.ArrowInvalid:
+        return None
+    ends = pc.min_max(values.cast(pa.int32() if kind is Kind.DATE else pa.int64())).as_py()
+    if ends["min"] is None:
+        return values
+    first, end = FIRST_DAY * units_per_day(kind), END_DAY * units_per_day(kind)
+    if ends["min"] < first or ends["max"] >= end:  # of a year 0, or made so by an offset
+        return None
+    # Arrow reads hours without minutes, too.
+    if kind is Kind.TIMESTAMP and pc.any(pc.equal(pc.binary_length(texts), _COLON_AT)).as_py():
+        return None
+    if kind is Kind.INSTANT:
+        colons = pc.utf8_slice_codeunits(texts, _COLON_AT, _COLON_AT + 1)
+        if not pc.all(pc.equal(colons, ":")).as_py():
+            return None
+    return values
+
+
+def _parsed(text: str, kind: Kind) -> int | str | None:
+    """Give a moment on the axis, or why it does not fit, or None where it is none."""
+    match = _MOMENT.fullmatch(text)
+    if match is None or len(text) > MAX_CHARACTERS:
+        return None
+    time, offset, fraction = match["time"], match["offset"], match["fraction"] or ""
+    try:
+        since = dt.datetime.fromisoformat(f"{match['date']} {time or '00:00'}") - _EPOCH
     except ValueError:
         return None
-    return since.days if kind is Kind.DATE else since // dt.timedelta(microseconds=1)
+    if kind is Kind.DATE:
+        return WITH_TIME if time else since.days
+    if (offset is None) is (kind is Kind.INSTANT):
+        return WITHOUT_OFFSET if offset is None else WITH_OFFSET
+    if fraction[6:].strip("0"):
+        return TOO_FINE
+    value = since // dt.timedelta(microseconds=1) + int(fraction[:6].ljust(6, "0"))
+    if offset not in (None, "Z"):
+        digits = offset.replace(":", "")
+        seconds = int(digits[1:3]) * 3600 + int(digits[3:] or 0) * 60
+        value += seconds * (1_000_000 if digits[0] == "-" else -1_000_000)
+    return value if FIRST_DAY <= value // MICROSECONDS_PER_DAY < END_DAY else None

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from rivet.plan.scans import Scan, WindowCount, counts_of_values
+import pyarrow as pa
+
+from rivet.errors import ColumnError
+from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column
-from rivet.plan.windows import Axis, units_per_day
+from rivet.plan.windows import Axis
 from rivet.source.protocol import Batches, Probe, Relation, Request
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.batches import SqliteBatches
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.describing import describe
 from rivet.source.sqlite.errors import translated
-from rivet.source.sqlite.statements import read_statement
+from rivet.source.sqlite.relation import SqliteRelation
+from rivet.source.sqlite.statements import read_statement, text_statement
 
 # The driver's batches are bounded in rows only; even of the largest rows one holds no more than this.
 _BATCH_BYTES = 8 * 1024**2
 _BATCH_ROWS = 16_384
 _SORTS = "USE TEMP B-TREE FOR ORDER BY"
+_WHOLE_DAYS = (0,)
 
 
 class SqliteSession:
     """See the protocol of sessions."""
 
     engine = "sqlite"
+    reads_while_asked = False
 
     def __init__(self, connection: SqliteConnection) -> None:
         self._connection = connection
-        self._ties: dict[Relation, tuple[str, ...]] = {}
         self._examinations: dict[Relation, Examination] = {}
 
     def describe(self, request: Request) -> Relation:
         """Describe a table or query; its rows are read only where a column has no declared type."""
         described = describe(self._connection, request)
-        self._ties[described.relation] = described.ties
         if described.examination is not None:
             self._examinations[described.relation] = described.examination
         return described.relation
@@ -43,34 +48,47 @@ class SqliteSession:
         """Examine all values, in one statement, and give minimum, maximum and the counts of rows.
 
         Raises:
-            ColumnError: Values of other columns do not fit them.
+            ColumnError: Values do not fit their columns.
         """
-        examination = self._examined(relation, beside=column)
+        examination = self._examined(_own(relation))
+        held = examination.unrepresentable
+        unrepresentable = tuple((c.name, held[c.name]) for c in relation.columns if c.name in held)
         if column is None:
-            return Probe(rows=examination.rows)
+            return Probe(rows=examination.rows, unrepresentable=unrepresentable)
         span = examination.spans[column.name]
         return Probe(
             rows=examination.rows,
             null_rows=examination.rows - span.values,
-            unrepresentable_rows=span.misfits,
+            unrepresentable_rows=span.unrepresentable,
             minimum=span.minimum,
             maximum=span.maximum,
+            unrepresentable=unrepresentable,
         )
 
-    def count_windows(self, relation: Relation, column: Column, axis: Axis) -> Sequence[WindowCount]:
-        """Count the rows of each window that holds any, from the days that the probe has counted."""
-        by_day = self._examined(relation, beside=column).spans[column.name].by_day
-        units = units_per_day(column.type.kind)
-        return counts_of_values(((day * units, by_day[day]) for day in sorted(by_day)), axis)
+    def count_windows(
+        self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
+    ) -> Sequence[WindowCount]:
+        """Count the rows of each window that holds any, from the days that the probe has counted.
+
+        Days that do not begin at midnight in UTC take one more pass, over the column alone.
+        """
+        edges = axis.day_edges(span)
+        own = _own(relation)
+        examination = self._examined(own)
+        if edges != _WHOLE_DAYS:
+            examiner = Examiner(self._connection, own.from_item, own.readings([column]), edges=edges)
+            with translated(f"cannot count {relation.label}"):
+                examination = examiner.examine()
+        return counts_of_pieces(sorted(examination.spans[column.name].by_piece.items()), axis, edges, span)
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
-        statement = self._statement(relation, relation.columns, column, scan)
+        statement = self._statement(_own(relation), relation.columns, column, scan)
         with translated(f"cannot plan {relation.label}"):
             plan = self._connection.rows(f"EXPLAIN QUERY PLAN {statement}")
         if not any(detail == _SORTS for *_, detail in plan):
             return 0
-        examination = self._examined(relation)
+        examination = self._examined(_own(relation))
         if scan.expected_rows is None or not examination.rows:
             return examination.total_bytes
         return examination.total_bytes * scan.expected_rows // examination.rows
@@ -81,28 +99,65 @@ class SqliteSession:
         """Read a scan; see the protocol.
 
         Raises:
-            ColumnError: Values do not fit their columns.
+            ColumnError: Values do not fit their columns, or are unrepresentable and not to be NULL.
         """
-        examination = self._examined(relation)
-        statement = self._statement(relation, columns, column, scan)
+        own = _own(relation)
+        examination = self._examined(own)
+        for name, count in examination.unrepresentable.items():
+            if name not in own.nulled:
+                raise ColumnError(
+                    f"column {name!r}: {count} of {examination.rows} values are unrepresentable",
+                    hint="set unrepresentable: null to write such values as NULL, counted in the manifest",
+                )
+        statement = self._statement(own, columns, column, scan)
         batch_rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES // examination.max_row_bytes))
-        return SqliteBatches(self._connection.stream(statement, batch_rows), columns)
+        return SqliteBatches(
+            self._connection.stream(statement, batch_rows),
+            columns,
+            own.nulled,
+            lambda column: self._count_bad_texts(own, column, batch_rows),
+        )
 
     def _statement(
-        self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
+        self, relation: SqliteRelation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> str:
-        separator = None if column is None else self._examined(relation).spans[column.name].separator
-        ties = self._ties.get(relation, ())
-        return read_statement(relation.from_item, columns, column, scan, ties, separator=separator)
+        readings = relation.readings(columns)
+        if column is None:
+            return read_statement(relation.from_item, readings, None, scan, (), separator=None)
+        separator = self._examined(relation).spans[column.name].separator
+        (by,) = relation.readings([column])
+        return read_statement(relation.from_item, readings, by, scan, relation.ties, separator=separator)
 
-    def _examined(self, relation: Relation, *, beside: Column | None = None) -> Examination:
-        """Examine all rows once, and refuse values that do not fit; beside is a column left to the caller."""
-        examiner = Examiner(self._connection, relation.from_item, relation.columns)
-        with translated(f"cannot examine {relation.label}"):
-            if relation not in self._examinations:
+    def _count_bad_texts(self, relation: SqliteRelation, column: Column, batch_rows: int) -> int:
+        statement = text_statement(relation.from_item, *relation.readings([column]))
+        count = 0
+        with self._connection.stream(statement, batch_rows) as steps:
+            for step in steps:
+                for text in step.column(0).chunk(0).cast(pa.binary()).to_pylist():
+                    count += text is not None and not _is_utf8(text)
+        return count
+
+    def _examined(self, relation: SqliteRelation) -> Examination:
+        """Examine all rows once, and refuse values that do not fit."""
+        relation = replace(relation, nulled=frozenset())
+        if relation not in self._examinations:
+            examiner = Examiner(self._connection, relation.from_item, relation.readings(relation.columns))
+            with translated(f"cannot examine {relation.label}"):
                 self._examinations[relation] = examiner.examine()
-            examination = self._examinations[relation]
-            refusal = examiner.refusal(examination, beside)
-        if refusal is not None:
-            raise refusal
+        examination = self._examinations[relation]
+        examination.require_fit()
         return examination
+
+
+def _own(relation: Relation) -> SqliteRelation:
+    if not isinstance(relation, SqliteRelation):
+        raise TypeError("the relation was not described by a session of SQLite")
+    return relation
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -7,16 +7,17 @@ not know for text, but not one that is qualified.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rivet.plan.scans import Reach, Scan
-from rivet.plan.schema import Column, ColumnType, Kind
-from rivet.source.sqlite import iso
+from rivet.plan.schema import Kind
+from rivet.source.sqlite import iso, moments
+
+if TYPE_CHECKING:
+    from rivet.source.sqlite.readings import Reading
 
 ALIAS = "rivet"
-# A double holds every decimal of so many digits, and gives it back when it is written with so many.
-_DOUBLE_DIGITS = 15
-_MAX_INTEGER = 2**63 - 1
-_FIRST_VALUES = {Kind.BOOL: "0", Kind.INT64: "0", Kind.FLOAT64: "0.0", Kind.BINARY: "x''"}
+_DAY_CHARACTERS = len("YYYY-MM-DD")
 
 
 def quoted(name: str) -> str:
@@ -48,26 +49,10 @@ def text(name: str) -> str:
     return f"{value(name)} COLLATE BINARY"
 
 
-def misfit(column: Column) -> str:
-    """Write the condition that a value does not fit its column, which holds no dates; else false or NULL."""
-    name, kind = value(column.name), column.type.kind
-    if kind is Kind.INT64:
-        return f"typeof({name}) <> 'integer' AND {name} IS NOT NULL"
-    if kind is Kind.FLOAT64:  # numbers sort below any text; an integer beyond 2^53 may be no double
-        return f"typeof({name}) <> 'real' AND NOT ({name} < '' AND CAST({name} AS REAL) = {name})"
-    if kind is Kind.BOOL:
-        return f"{name} NOT IN (0, 1)"
-    if kind is Kind.DECIMAL:
-        return _no_decimal(name, column.type)
-    if kind is Kind.BINARY:
-        return f"typeof({name}) <> 'blob' AND {name} IS NOT NULL"
-    return f"typeof({name}) <> 'text' AND typeof({name}) IN ('blob', 'real')"
-
-
 def read_statement(
     from_item: str,
-    columns: Sequence[Column],
-    column: Column | None,
+    readings: Sequence[Reading],
+    by: Reading | None,
     scan: Scan,
     ties: Sequence[str],
     *,
@@ -76,63 +61,61 @@ def read_statement(
     """Ask for a scan, ordered by the partition column, ties by further columns, after a stream's first row.
 
     SQLite runs the arms of a UNION ALL in turn and keeps the order of a subquery that is all that an arm
-    reads.
+    reads. After the columns come the markers of those that are nulled.
 
     Args:
+        by: The partition column's reading.
         ties: SQL of what orders rows with equal dates.
         separator: What stands between date and time in the partition column; None: a `T` and a space both do.
     """
-    first = ", ".join(_FIRST_VALUES.get(c.type.kind, "''") for c in columns)
-    rows = f"SELECT {', '.join(_read(c) for c in columns)} FROM {from_item}"
-    if column is not None:
-        conditions = _conditions(column, scan, separator)
-        order = [_order_key(column.name, separator), *ties]
+    nulled = [r for r in readings if r.nulled]
+    first = ", ".join([*(r.first for r in readings), *("0" for _ in nulled)])
+    asked = ", ".join([*(r.projection for r in readings), *(r.marker for r in nulled)])
+    rows = f"SELECT {asked} FROM {from_item}"
+    if by is not None:
+        conditions, order = _range(by, scan, separator)
         if conditions:
             rows += f" WHERE {' AND '.join(conditions)}"
-        rows += f" ORDER BY {', '.join(order)}"
+        rows += f" ORDER BY {', '.join([order, *ties])}"
     return f"SELECT {first} UNION ALL SELECT * FROM ({rows})"
 
 
-def _read(column: Column) -> str:
-    name = value(column.name)
-    if column.type.kind is Kind.DECIMAL:  # the driver would write a double with 17 digits
-        return f"CASE typeof({name}) WHEN 'real' THEN printf('%!.{_DOUBLE_DIGITS}g', {name}) ELSE {name} END"
-    return name
+def text_statement(from_item: str, reading: Reading) -> str:
+    """Ask for all values of a column alone, after a stream's first row."""
+    return f"SELECT {reading.first} UNION ALL SELECT {reading.projection} FROM {from_item}"
 
 
-def _conditions(column: Column, scan: Scan, separator: str | None) -> list[str]:
-    if scan.reach is Reach.NULLS:
-        return [f"{value(column.name)} IS NULL"]
-    conditions = []
-    for sign, end in ((">=", scan.start), ("<", scan.end)):
-        limit = None if end is None else iso.bound(end, column.type.kind, separator or " ")
-        if limit is not None:
-            # A whole day is compared before any separator is reached, and so an index can serve it.
-            is_day = len(limit) == len("YYYY-MM-DD")
-            conditions.append(f"{_order_key(column.name, ' ' if is_day else separator)} {sign} '{limit}'")
-    return conditions
+def _range(by: Reading, scan: Scan, separator: str | None) -> tuple[list[str], str]:
+    """Give the conditions of a scan's rows, and what orders them.
 
-
-def _order_key(name: str, separator: str | None) -> str:
-    return f"replace({value(name)}, 'T', ' ')" if separator is None else text(name)
-
-
-def _no_decimal(name: str, decimal: ColumnType) -> str:
-    """A double stands for the decimal that the user meant if it is the nearest one to it.
-
-    Where the digits are few enough, scaling and rounding show that it is, since each step is exact or
-    rounded once; else it must come back from its text.
+    Text without offsets, and numbers, sort as time does where nothing unrepresentable is among them, and an
+    index may serve them.
     """
-    scale, whole = decimal.scale, decimal.precision - decimal.scale
-    limit = 10**whole
-    integers = f"{name} NOT BETWEEN {1 - limit} AND {limit - 1}" if limit <= _MAX_INTEGER else "0"
-    condition = (
-        f"CASE typeof({name}) WHEN 'null' THEN 0 WHEN 'integer' THEN {integers} WHEN 'real' THEN NOT "
-        f"(abs({name}) < 1e{whole} AND round({name}, {scale}) = {name} "
-        f"AND CAST(printf('%!.{_DOUBLE_DIGITS}g', {name}) AS REAL) = {name}) ELSE 1 END"
-    )
-    if scale > _DOUBLE_DIGITS:
-        return condition
-    few = min(whole, _DOUBLE_DIGITS - scale)
-    quick = f"{name} > -1e{few} AND {name} < 1e{few} AND round({name} * 1e{scale}) / 1e{scale} = {name}"
-    return f"({quick}) IS NOT TRUE AND {condition}"
+    if scan.reach is Reach.NULLS:
+        return [f"{by.key if by.nulled else by.name} IS NULL"], by.name
+    if by.unit is None and by.kind is Kind.INSTANT:
+        ends = [f"{by.key} {sign} {end}" for sign, end in _ends(scan)]
+        return ends, by.key
+    if by.unit is not None:
+        order = by.name
+        conditions = [f"{order} {s} {moments.epoch_bound(e, by.kind, by.unit)}" for s, e in _ends(scan)]
+    else:
+        order = f"replace({by.name}, 'T', ' ')" if separator is None else text(by.column.name)
+        conditions = []
+        for sign, end in _ends(scan):
+            limit = iso.bound(end, by.kind, separator or " ")
+            if limit is not None:
+                # A whole day is compared before any separator is reached, and so an index can serve it.
+                compared = text(by.column.name) if len(limit) == _DAY_CHARACTERS else order
+                conditions.append(f"{compared} {sign} '{limit}'")
+    if by.nulled:
+        return (
+            ([], by.key)
+            if scan.reach is Reach.EVERYTHING
+            else ([*conditions, f"{by.key} IS NOT NULL"], order)
+        )
+    return conditions, order
+
+
+def _ends(scan: Scan) -> list[tuple[str, int]]:
+    return [(sign, end) for sign, end in ((">=", scan.start), ("<", scan.end)) if end is not None]

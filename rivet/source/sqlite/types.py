@@ -6,6 +6,7 @@ SQLite keeps a declared type as the words the user wrote and derives only an aff
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -22,48 +23,35 @@ _BY_NAME = {
     **dict.fromkeys(("BOOL", "BOOLEAN"), Kind.BOOL),
     "DATE": Kind.DATE,
     **dict.fromkeys(("DATETIME", "TIMESTAMP", "TIMESTAMP WITHOUT TIME ZONE"), Kind.TIMESTAMP),
+    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP WITH TIME ZONE", "DATETIMEOFFSET"), Kind.INSTANT),
     **dict.fromkeys(
         ("TIME", "INTERVAL", "UUID", "GUID", "UNIQUEIDENTIFIER", "JSON", "XML", "STRING", "ENUM"), Kind.STRING
     ),
 }
 _DECIMALS = frozenset({"DECIMAL", "NUMERIC", "DEC", "NUMBER", "FIXED", "MONEY"})
-_INSTANTS = frozenset({"TIMESTAMPTZ", "TIMESTAMP WITH TIME ZONE", "DATETIMEOFFSET"})
 _BY_AFFINITY = (
     (("INT",), Kind.INT64),
     (("CHAR", "CLOB", "TEXT"), Kind.STRING),
     (("BLOB",), Kind.BINARY),
     (("REAL", "FLOA", "DOUB"), Kind.FLOAT64),
 )
-_DECLARED = re.compile(
-    r"(?P<name>[^()]*)(?:\(\s*(?P<p>\d+)\s*(?:,\s*(?P<s>[+-]?\d+)\s*)?\)|.*)\s*", re.DOTALL
-)
+_BRACKETS = re.compile(r"\([^)]*(?:\)|$)")
+_DIGITS = re.compile(r"\(\s*(?P<p>\d+)\s*(?:,\s*(?P<s>[+-]?\d+)\s*)?\)")
 
 
-def declared_type(name: str, declared: str) -> ColumnType | None:
+def declared_type(declared: str) -> ColumnType | None:
     """Give what a declared type becomes, or None where the values must decide.
 
     A decimal without a precision that Arrow can hold is a float64, as SQLite keeps it.
 
-    Args:
-        name: The column's, for the message.
-
-    Raises:
-        ColumnError: It is a type that is not handled.
-
-    >>> str(declared_type("a", "decimal(10,2)")), str(declared_type("a", "VARCHAR(20)"))
-    ('decimal128(10,2)', 'string')
+    >>> str(declared_type("decimal(10,2)")), str(declared_type("TIMESTAMP(6) WITH TIME ZONE"))
+    ('decimal128(10,2)', 'timestamp[us, UTC]')
     """
-    match = _DECLARED.fullmatch(declared)
-    assert match is not None  # noqa: S101 - the pattern fits any text
-    words = " ".join(match["name"].upper().split())
-    if words in _INSTANTS:
-        raise ColumnError(
-            f"column {name!r} is {declared}, a type that is not handled yet",
-            hint=f"{cast_hint(name)}, or leave it out with `exclude`",
-        )
+    words = " ".join(_BRACKETS.sub(" ", declared).upper().split())
     if words in _DECIMALS:
-        precision, scale = int(match["p"] or 0), int(match["s"] or 0)
-        return (decimal_type(precision, scale) if precision else None) or ColumnType(Kind.FLOAT64)
+        digits = _DIGITS.search(declared)
+        decimal = None if digits is None else decimal_type(int(digits["p"]), int(digits["s"] or 0))
+        return decimal if decimal is not None and decimal.precision else ColumnType(Kind.FLOAT64)
     if words in _BY_NAME:
         return ColumnType(_BY_NAME[words])
     for parts, kind in _BY_AFFINITY:
@@ -108,6 +96,22 @@ def counted_classes(counts: Mapping[str, int]) -> str:
     '2 integer, 1 text'
     """
     return ", ".join(f"{counts[c]} {c}" for c in STORAGE_CLASSES if counts[c])
+
+
+def misfit_hint(name: str, asked: str = "string") -> str:
+    """Say what to do with values that do not fit their column.
+
+    Args:
+        asked: The type that can hold them all.
+    """
+    override = override_hint(name, asked)
+    return f"write {override} for all its values, {cast_hint(name)}, or leave it out with `exclude`"
+
+
+def override_hint(name: str, *asked: str) -> str:
+    """Write an override as it stands in a config; of several words, a type and its unit."""
+    value = asked[0] if len(asked) == 1 else f"{{type: {asked[0]}, unit: {asked[1]}}}"
+    return f"`columns: {{{json.dumps(name, ensure_ascii=False)}: {value}}}`"
 
 
 def cast_hint(name: str) -> str:
