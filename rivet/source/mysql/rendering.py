@@ -26,8 +26,18 @@ _OWN_BYTES = {
 # What is not its text as it stands. A float is printed with six digits, and one declared with decimals is
 # rounded to them (and not + 0e0, which takes the sign off a zero); a bit string is printed as its bytes.
 _PRINTED = {Family.FLOAT: "{v} * 1e0", Family.BITS: "{v} + 0"}
+# A whole number in digits: from 1e15 on, a float is printed with an exponent.
+_WHOLE_FLOAT = (
+    "IF({v} = TRUNCATE({v}, 0) AND ABS({v}) <= 9007199254740992, "
+    "CONCAT(CAST({v} AS DECIMAL(16,0))), CONCAT({v} * 1e0))"
+)
 _HEX_GROUPS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 _UUID_OF_BYTES = f"CONCAT_WS('-', {', '.join(f'SUBSTR(HEX({{v}}), {i}, {n})' for i, n in _HEX_GROUPS)})"
+
+_BYTES_AS = {
+    (Family.BYTES, Kind.UUID): _UUID_OF_BYTES,
+    (Family.GEOMETRY, Kind.STRING): _RECODED.replace("{v}", "ST_AsText({v})"),
+}
 
 # Real days of the years 1 to 9999, and not zero dates, part-zero dates, year 0 and 31 February: FROM_DAYS
 # gives NULL for a part that is zero, knows no year 0, and gives another day for one that no month has.
@@ -109,20 +119,16 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
         if asked is None:
             raise refused_override(name, source.shown, override, _possible(source))
         target, fidelity = override.type, asked
-    family = source.family
-    if target.kind is Kind.UUID and family is Family.BYTES:
-        return Rendering(target, fidelity, _UUID_OF_BYTES, is_quoted=True)
-    if family in (Family.TEXT, Family.JSON) and target.kind is not Kind.BINARY:
-        is_recoded = not source.is_utf8
-        value = _RECODED if is_recoded else _BYTES
-        return Rendering(target, fidelity, value, is_quoted=True, is_recoded=is_recoded)
-    if family is Family.GEOMETRY and target.kind is Kind.STRING:
-        return Rendering(target, fidelity, _RECODED.replace("{v}", "ST_AsText({v})"), is_quoted=True)
-    if family in _OWN_BYTES:
-        return Rendering(target, fidelity, _OWN_BYTES[family], is_quoted=True)
-    if target.kind is Kind.BINARY:
-        return Rendering(target, fidelity, _BYTES, is_quoted=True)
-    fits = _FITS.get(family, "") if target.kind.is_temporal else ""
+    family, kind = source.family, target.kind
+    if family in (Family.TEXT, Family.JSON) and kind is not Kind.BINARY:
+        value = _BYTES if source.is_utf8 else _RECODED
+        return Rendering(target, fidelity, value, is_quoted=True, is_recoded=not source.is_utf8)
+    if family in _OWN_BYTES or kind is Kind.BINARY:
+        value = _BYTES_AS.get((family, kind)) or _OWN_BYTES.get(family, _BYTES)
+        return Rendering(target, fidelity, value, is_quoted=True)
+    if family is Family.FLOAT and (kind in _RANGES or kind is Kind.DECIMAL):
+        return Rendering(target, fidelity, _WHOLE_FLOAT)
+    fits = _FITS.get(family, "") if kind.is_temporal else ""
     return Rendering(target, fidelity, _PRINTED.get(family, "{v}"), fits=fits)
 
 

@@ -36,6 +36,8 @@ _MOMENT = re.compile(rb"(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,
 class MysqlSession:
     """See the protocol of sessions."""
 
+    reads_while_asked = False  # its snapshot is one connection
+
     def __init__(self, control: Control, reader: SnapshotReader, engine: str) -> None:
         self._control = control
         self._reader = reader
