@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
+from rivet.ahead import ReadAhead
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
+from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.errors import RivetError
 from rivet.events import Event, Listener
@@ -15,13 +17,13 @@ from rivet.export.scan import Account, Shape, prove, run_scans
 from rivet.export.stage import Stager
 from rivet.outcome import ExportOutcome
 from rivet.plan.names import SUCCESS_FILE
-from rivet.prepare import Prepared, describe, prepare, refuse_vanished
+from rivet.prepare import Prepared, prepare, refuse_vanished
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
 from rivet.publish.tree import Tree, read_tree
 from rivet.publish.vanished import decide_vanished
 from rivet.record import Record
-from rivet.source.protocol import Session, Source
+from rivet.source.protocol import Source
 
 # With `publish: eager`, partitions that have been passed are published in groups, since each group
 # rewrites the export file.
@@ -52,12 +54,14 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
     with ExitStack() as snapshot:
         session = snapshot.enter_context(context.source.session())
         described = describe(session, export, context.consistency)
+        ahead = snapshot.enter_context(ReadAhead(session, described))
+        ahead.begin(export)
         tree = read_tree(destination, described.layout)
         prepared = prepare(
             session, export, described, count=export.publish == "eager" and export.vanished == "error"
         )
         record = Record(export, prepared.described, destination, context.run_id, started_at, context.clock)
-        return _Export(context, record, prepared, tree).run(session, snapshot)
+        return _Export(context, record, prepared, tree).run(ahead, snapshot)
 
 
 class _Export:
@@ -75,7 +79,7 @@ class _Export:
         self._account = Account()
         self._warnings = [*record.described.run_advice, *tree.warnings()]
 
-    def run(self, session: Session, snapshot: ExitStack) -> ExportOutcome:
+    def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
         refuse_vanished(self._export, self._prepared, self._tree.entries.values())
         self._tell_plan()
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
@@ -84,7 +88,7 @@ class _Export:
         publisher.begin()
         try:
             with self._stager() as stager:
-                self._scan(session, stager, publisher)
+                self._scan(ahead, stager, publisher)
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
                 return self._publish(stager, publisher)
         except BaseException:
@@ -92,7 +96,7 @@ class _Export:
                 publisher.abandon()
             raise
 
-    def _scan(self, session: Session, stager: Stager, publisher: Publisher) -> None:
+    def _scan(self, ahead: ReadAhead, stager: Stager, publisher: Publisher) -> None:
         relation, column = self._described.relation, self._described.column
         passed = 0
 
@@ -106,7 +110,7 @@ class _Export:
 
         run_scans(
             self._prepared.scans,
-            lambda scan: session.read(relation, relation.columns, column, scan),
+            lambda scan: ahead.read(self._described, scan),
             stager,
             self._account,
             shape=self._shape(),

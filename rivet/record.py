@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from rivet import TOOL
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
+from rivet.described import Described
 from rivet.destination.protocol import Destination
 from rivet.export.scan import Account
 from rivet.export.staged import StagedPart
 from rivet.manifest.model import ExportFile, Manifest, Part, PartitionFacts, SourceFacts
 from rivet.plan.layout import Partition
 from rivet.plan.schema import schema_fingerprint, schema_json
-from rivet.prepare import Described
 from rivet.publish.tree import partition_facts
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rivet.clock import Clock, new_run_id, utc_now
 from rivet.config.settings import ExportSettings, Settings
+from rivet.described import Described, describe
 from rivet.destination.opening import open_destination
 from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
@@ -15,7 +16,7 @@ from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutco
 from rivet.plan.advice import type_advice
 from rivet.plan.resolve import near_miss
 from rivet.plan.windows import Window
-from rivet.prepare import Described, Prepared, describe, prepare, refuse_vanished
+from rivet.prepare import Prepared, prepare, refuse_vanished
 from rivet.publish.tree import read_tree
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -91,7 +92,7 @@ class Shape:
 
 def run_scans(
     scans: Sequence[Scan],
-    read: Callable[[Scan], Batches],
+    read: Callable[[Scan], AbstractContextManager[Batches]],
     taker: RowTaker,
     account: Account,
     *,

@@ -116,6 +116,10 @@ class Session(Protocol):
     def engine(self) -> str:
         """Name the engine as manifests do: `postgres`, `mysql`, `mariadb` or `sqlite`."""
 
+    @property
+    def reads_while_asked(self) -> bool:
+        """Tell whether a scan may be under way while the session is asked other things."""
+
     def describe(self, request: Request) -> Relation:
         """Describe a table or query without running it.
 

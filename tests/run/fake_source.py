@@ -57,6 +57,7 @@ class FakeSource:
 
     label = "a fake"
     engine = "postgres"
+    reads_while_asked = False
 
     def __init__(self, days: Sequence[Day], fault: Fault = NO_FAULT, *, odd: bool = False) -> None:
         self._days = sorted(d for d in days if d is not None) + [d for d in days if d is None]

@@ -33,6 +33,7 @@ class PostgresSession:
     """See the protocol of sessions."""
 
     engine = "postgres"
+    reads_while_asked = True
 
     def __init__(self, login: Login, connection: sqlalchemy.Connection, reader: BulkReader) -> None:
         self._login = login
