@@ -20,8 +20,8 @@ ROW_GROUP_BYTES = 32 * 1024**2
 
 _WRITE_BUFFER_BYTES = 1024**2
 
-# A dictionary pays where values repeat; a sample of the part's first rows tells.
-_DICTIONARY_SAMPLE_ROWS = 1024
+# A dictionary pays where values repeat; a sample of the part's first values tells.
+_DICTIONARY_SAMPLE_VALUES = 1024
 _DICTIONARY_MAX_SHARE = 0.125
 
 # The writer leaves values above 4 KiB out of the statistics, but takes several copies of them on the way:
@@ -191,11 +191,15 @@ class _DigestingSink:
 
 
 def _repeating_columns(table: pa.Table) -> list[str]:
+    samples = (
+        (path, values[:_DICTIONARY_SAMPLE_VALUES])
+        for path, values in _leaves(table.slice(0, _DICTIONARY_SAMPLE_VALUES))
+    )
     return [
         path
-        for path, values in _leaves(table.slice(0, _DICTIONARY_SAMPLE_ROWS))
-        if not pa.types.is_boolean(values.type)
-        and 0 < pc.count_distinct(values, mode="all").as_py() <= len(values) * _DICTIONARY_MAX_SHARE
+        for path, sample in samples
+        if not pa.types.is_boolean(sample.type)
+        and 0 < pc.count_distinct(sample, mode="all").as_py() <= len(sample) * _DICTIONARY_MAX_SHARE
     ]
 
 
