@@ -95,7 +95,10 @@ def read_statement(
         if column in nulled:
             statement += f" OR {_unfit(relation, column)}"
     elif scan.start is not None and scan.end is not None:
-        start, end = (_literal(bound, column.type.kind) for bound in (scan.start, scan.end))
+        # In a zone the first and the last window reach beyond the calendar, where none of their rows are.
+        first, beyond = _calendar(column.type.kind)
+        bounds = (max(scan.start, first), min(scan.end, beyond))
+        start, end = (_literal(bound, column.type.kind) for bound in bounds)
         statement += f" WHERE {name} >= {start} AND {name} < {end}"
     ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
     return f"{statement} ORDER BY {', '.join([order, *ties])}"
