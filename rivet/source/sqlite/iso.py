@@ -87,7 +87,9 @@ def _cast(texts: pa.Array, kind: Kind) -> pa.Array | None:
     if ends["min"] is None:
         return values
     first, end = FIRST_DAY * units_per_day(kind), END_DAY * units_per_day(kind)
-    if ends["min"] < first or ends["max"] >= end:  # of a year 0, or made so by an offset
+    if kind is Kind.INSTANT:  # the offset may have led out of a year 0
+        first += MICROSECONDS_PER_DAY
+    if ends["min"] < first or ends["max"] >= end:
         return None
     # Arrow reads hours without minutes, too.
     if kind is Kind.TIMESTAMP and pc.any(pc.equal(pc.binary_length(texts), _COLON_AT)).as_py():
