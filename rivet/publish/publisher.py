@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,17 +9,17 @@ from dataclasses import dataclass, replace
 from rivet.destination.protocol import Destination
 from rivet.errors import LockHeld, ObjectNotFound, PlanError
 from rivet.export.staged import StagedPartition
-from rivet.manifest.codec import encode_export, marker_of
-from rivet.manifest.model import ExportFile, Manifest, PartitionEntry, Pending, PendingPartition
+from rivet.manifest.codec import encode_export
+from rivet.manifest.model import ExportFile, PartitionEntry, Pending, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, child
 from rivet.plan.windows import NULL_VALUE
 from rivet.publish.tree import Tree, entry_of, read_manifest
+from rivet.publish.unchanged import is_unchanged
 
 # Partitions whose steps are taken together: their syncs share the disk's commits, and readers wait this
 # many renames for a marker at most.
 _WAVE_PARTITIONS = 256
-_READ_BYTES = 1024**2
 
 
 @dataclass(slots=True)
@@ -246,7 +245,10 @@ class Publisher:
 
     def _leave_alone(self, staged: StagedPartition) -> bool:
         entry = self._entries.get(staged.partition.path)
-        if entry is None or not self._is_live_as_staged(entry, staged):
+        if entry is None:
+            return False
+        own_parts = {name: self._tree.sizes[name] for name in self._own_parts(entry.path)}
+        if not is_unchanged(self._destination, self._layout, entry, own_parts, staged):
             return False
         if entry.state == "kept":
             self._entries[entry.path] = replace(entry, state="live")
@@ -254,46 +256,6 @@ class Publisher:
             file.discard()
         self.tally.unchanged += 1
         return True
-
-    def _is_live_as_staged(self, entry: PartitionEntry, staged: StagedPartition) -> bool:
-        partition, sizes = staged.partition, self._tree.sizes
-        found = read_manifest(self._destination, partition.child(self._layout.manifest_name))
-        if (
-            found is None
-            or found[1] != entry.manifest_sha256
-            or _content(found[0]) != _content(staged.manifest)
-        ):
-            return False
-        parts = {partition.child(p.path): p for p in found[0].parts}
-        if set(self._own_parts(partition.path)) != parts.keys():  # one is missing, or one is left over
-            return False
-        # What a manifest claims of a part was true once; one that was damaged since is written anew.
-        if any(sizes[name] != p.size_bytes or self._digest(name) != p.sha256 for name, p in parts.items()):
-            return False
-        marker = partition.child(SUCCESS_FILE)
-        return marker in sizes and self._destination.read(marker) == marker_of(entry.manifest_sha256)
-
-    def _digest(self, name: str) -> str | None:
-        """Digest a live part; None where it has gone meanwhile."""
-        sha256 = hashlib.sha256()
-        with suppress(ObjectNotFound), self._destination.open(name) as file:
-            while data := file.read(_READ_BYTES):
-                sha256.update(data)
-            return sha256.hexdigest()
-        return None
-
-
-def _content(manifest: Manifest) -> tuple[object, ...]:
-    """Give what must be equal for a partition to hold the same rows, written with the same settings."""
-    parts = tuple((p.row_count, p.size_bytes, p.sha256) for p in manifest.parts)
-    return (
-        manifest.partition,
-        manifest.mode,
-        manifest.compression,
-        manifest.schema_fingerprint,
-        dict(manifest.unrepresentable_rows),
-        parts,
-    )
 
 
 def _with_parents(path: str) -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
+from rivet.destination.digesting import sha256_of
 from rivet.destination.protocol import Destination, Listed
 from rivet.errors import ObjectNotFound, RivetError
 from rivet.manifest.codec import (
@@ -33,8 +32,6 @@ from rivet.manifest.verify import (
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, child
 from rivet.validate.footer import read_footer
 from rivet.validate.implied import implied_by
-
-_DIGEST_BYTES = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +164,7 @@ class Onlooker:
             with self._destination.open(self._base + child(path, part.path)) as file:
                 sha256 = None
                 if self._full:
-                    sha256 = _sha256(file)
+                    sha256 = sha256_of(file)
                     if sha256 != part.sha256:
                         return ObservedPart(size_bytes, sha256, None)  # to parse such bytes tells no more
                     file.seek(0)
@@ -180,10 +177,3 @@ class Onlooker:
                 return ObservedPart(size_bytes, sha256, footer)
         except ObjectNotFound:
             return None
-
-
-def _sha256(file: BinaryIO) -> str:
-    sha256 = hashlib.sha256()
-    while chunk := file.read(_DIGEST_BYTES):
-        sha256.update(chunk)
-    return sha256.hexdigest()

@@ -1,0 +1,63 @@
+"""Tells whether a live partition holds what was staged for it, by its files and not by what it once claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from rivet.destination.digesting import sha256_of
+from rivet.destination.protocol import Destination
+from rivet.errors import ObjectNotFound
+from rivet.export.staged import StagedPartition
+from rivet.manifest.codec import marker_of
+from rivet.manifest.model import Manifest, PartitionEntry
+from rivet.plan.layout import Layout
+from rivet.plan.names import SUCCESS_FILE
+from rivet.publish.tree import read_manifest
+
+
+def is_unchanged(
+    destination: Destination,
+    layout: Layout,
+    entry: PartitionEntry,
+    own_parts: Mapping[str, int],
+    staged: StagedPartition,
+) -> bool:
+    """Tell whether a live partition can be left alone.
+
+    Args:
+        own_parts: The parts in the partition that Rivet wrote, listed or not, with their sizes.
+    """
+    partition = staged.partition
+    found = read_manifest(destination, partition.child(layout.manifest_name))
+    if found is None or found[1] != entry.manifest_sha256 or _content(found[0]) != _content(staged.manifest):
+        return False
+    parts = {partition.child(p.path): p for p in found[0].parts}
+    if own_parts.keys() != parts.keys():  # one is missing, or one is left over
+        return False
+    # What a manifest claims of a part was true once; one that was damaged since is written anew.
+    if any(own_parts[n] != p.size_bytes or _digest(destination, n) != p.sha256 for n, p in parts.items()):
+        return False
+    with suppress(ObjectNotFound):
+        return destination.read(partition.child(SUCCESS_FILE)) == marker_of(entry.manifest_sha256)
+    return False
+
+
+def _digest(destination: Destination, name: str) -> str | None:
+    """Digest a live part; None where it has gone meanwhile."""
+    with suppress(ObjectNotFound), destination.open(name) as file:
+        return sha256_of(file)
+    return None
+
+
+def _content(manifest: Manifest) -> tuple[object, ...]:
+    """Give what must be equal for a partition to hold the same rows, written with the same settings."""
+    parts = tuple((p.row_count, p.size_bytes, p.sha256) for p in manifest.parts)
+    return (
+        manifest.partition,
+        manifest.mode,
+        manifest.compression,
+        manifest.schema_fingerprint,
+        dict(manifest.unrepresentable_rows),
+        parts,
+    )
