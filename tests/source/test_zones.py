@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import pytest
 
 from rivet.plan.calendar import MICROSECONDS_PER_DAY, Granularity, format_timestamp
 from rivet.plan.scans import Reach, Scan
-from rivet.plan.schema import Kind
+from rivet.plan.schema import ColumnType, Kind, Override
 from rivet.plan.windows import Axis
 from rivet.source.protocol import Request, Session
 from tests.plan.tzif import changes
 from tests.servers.database import Database
+from tests.servers.sqlite import SqliteDatabase
+from tests.source import sqlite_reading
 from tests.source.reading import column_of, in_session, read_scan
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,11 +44,13 @@ def moments(zone: str, least: int, greatest: int) -> list[int]:
     return sorted(v for v in found if least <= v <= greatest)
 
 
-def add_up(database: Database, zone: str, values: Sequence[int]) -> None:
-    """Hold the counts of all windows of a table `t`, and what their scans read, to the values in it."""
+def adding_up(
+    zone: str, values: Sequence[int], overrides: Mapping[str, Override] | None = None
+) -> Callable[[Session], None]:
+    """Give what holds the counts of all windows of a table `t`, and what their scans read, to its values."""
 
     def ask(session: Session) -> None:
-        relation = session.describe(Request("t"))
+        relation = session.describe(Request("t", overrides=overrides or {}))
         column = column_of(relation, "ts")
         assert column.type.kind is Kind.INSTANT
         span = session.probe(relation, column).span
@@ -64,7 +69,7 @@ def add_up(database: Database, zone: str, values: Sequence[int]) -> None:
                 inside = [v for v in values if count.start <= v < count.end]
                 assert read["ts"].cast("int64").to_pylist() == inside
 
-    in_session(database, ask)
+    return ask
 
 
 def literals(values: Sequence[int]) -> str:
@@ -80,7 +85,7 @@ def test_windows_of_timestamptz(postgres_database: Database, zone: str) -> None:
         f"SET TimeZone = 'UTC'; CREATE TABLE t (ts timestamptz); INSERT INTO t VALUES {literals(values)};"
         f"CREATE INDEX ON t (ts); ALTER DATABASE {postgres_database.name} SET timezone = 'America/Caracas'"
     )
-    add_up(postgres_database, zone, values)
+    in_session(postgres_database, adding_up(zone, values))
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -91,7 +96,21 @@ def test_windows_of_timestamp(mysql_family: Database, zone: str) -> None:
         "SET time_zone = '+00:00'; CREATE TABLE t (ts timestamp(6) NULL, KEY (ts));"
         f"INSERT INTO t VALUES {literals(values)}"
     )
-    add_up(mysql_family, zone, values)
+    in_session(mysql_family, adding_up(zone, values))
+
+
+@pytest.mark.parametrize("unit", ["us", None])
+@pytest.mark.parametrize("zone", ZONES)
+def test_windows_of_sqlite(sqlite_database: SqliteDatabase, zone: str, unit: Literal["us"] | None) -> None:
+    """Numbers and texts that the config takes for instants are counted and read by window alike."""
+    values = moments(zone, *YEARS)
+    written = [str(v) if unit else f"'{format_timestamp(v, utc=True)}'" for v in values]
+    sqlite_database.execute(
+        f"CREATE TABLE t (ts {'INTEGER' if unit else 'TEXT'});"
+        f"INSERT INTO t VALUES {', '.join(f'({w})' for w in written)}; CREATE INDEX by_ts ON t (ts)"
+    )
+    instants = {"ts": Override(ColumnType(Kind.INSTANT), unit=unit)}
+    sqlite_reading.in_session(sqlite_database, adding_up(zone, values, instants))
 
 
 def test_a_sentinel_makes_no_pieces_of_seconds(postgres_database: Database) -> None:
