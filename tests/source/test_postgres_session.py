@@ -191,14 +191,6 @@ def test_the_statement_timeout_is_bounded(postgres_database: Database) -> None:
     assert "statement_timeout_seconds" in (caught.value.hint or "")
 
 
-def test_one_column_of_nulls_and_a_long_row(postgres_database: Database) -> None:
-    """NULL rows of a single column, and a row of 20 MiB, arrive like any other."""
-    table = read_all(postgres_database, query="SELECT NULL::text AS n FROM generate_series(1, 1000)")
-    assert table.num_rows == table.column("n").null_count == 1000
-    table = read_all(postgres_database, query="SELECT repeat('é\n', 7 * 1024 * 1024) AS long, 1 AS one")
-    assert table.column("long")[0].as_py() == "é\n" * (7 * 1024 * 1024)
-
-
 def test_many_columns(postgres_database: Database) -> None:
     """A table of a thousand columns is read whole."""
     columns = ", ".join(f"{i} AS c{i}" for i in range(1000))

@@ -17,19 +17,26 @@ Fetch = Callable[[str, dict[str, Any]], Sequence[Any]]
 _KINDS = "('r', 'p', 'f', 'v', 'm')"
 _PART = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
 
+
+def _same(name: str, wanted: str) -> str:
+    """Compare names, case aside; those of the catalogue would by themselves be folded in ASCII alone."""
+    folded = (f'lower({text}::text COLLATE "default")' for text in (name, wanted))
+    return f"({name} = {wanted} OR {' = '.join(folded)})"
+
+
 _FIND = f"""
 SELECT n.nspname, c.relname, c.oid,
     coalesce(array_position(current_schemas(true), n.nspname), 0) AS place
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN {_KINDS} AND lower(c.relname) = lower(%(table)s)
-    AND (%(schema)s::text IS NULL OR lower(n.nspname) = lower(%(schema)s))
+WHERE c.relkind IN {_KINDS} AND {_same("c.relname", "%(table)s")}
+    AND (%(schema)s::text IS NULL OR {_same("n.nspname", "%(schema)s")})
 ORDER BY place, 1, 2
 """
 _NEIGHBOURS = f"""
 SELECT c.relname
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN {_KINDS} AND CASE WHEN %(schema)s::text IS NULL
-    THEN n.nspname = ANY (current_schemas(false)) ELSE lower(n.nspname) = lower(%(schema)s) END
+    THEN n.nspname = ANY (current_schemas(false)) ELSE {_same("n.nspname", "%(schema)s")} END
 ORDER BY 1 LIMIT 10000
 """
 # Columns that an index merely includes are no part of the key; servers before 11 know no such columns.
