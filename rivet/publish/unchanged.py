@@ -1,4 +1,4 @@
-"""Tells whether a live partition holds what was staged for it, by its files and not by what it once claimed."""
+"""Tells whether a live partition holds what was staged for it, by its files and not by its claims."""
 
 from __future__ import annotations
 
