@@ -128,7 +128,6 @@ def test_precision_comes_through_queries(postgres_database: Database) -> None:
             assert str(described["n"].type) == "decimal128(12,2)", query
             assert str(described["a"].type) == "list<decimal128(12,2)>", query
             assert described["c"].source_type == "character varying(3)", query
-        assert described.keys() == {"n", "c", "a"}
         (summed,) = session.describe(Request(query="SELECT sum(n) AS n FROM t")).columns
         assert (str(summed.type), summed.source_type, summed.fidelity) == ("string", "numeric", Fidelity.TEXT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -114,9 +115,9 @@ def test_in_the_partition_column_they_stand_with_the_null_rows(session: Session,
     assert fitting.column(0).to_pylist() == everything.column(0).to_pylist()[:first_null]
 
 
-def _values(table: pa.Table, relation: Relation, name: str) -> list[object]:
+def _values(table: pa.Table, relation: Relation, name: str) -> list[Any]:
     position = [c.name for c in relation.columns].index(name)
-    values: list[object] = table.column(position).to_pylist()
+    values: list[Any] = table.column(position).to_pylist()
     return values
 
 
