@@ -156,6 +156,20 @@ def test_no_type_is_refused(postgres_database: Database) -> None:
         assert row == {"v": user if expected == "CURRENT_USER" else expected}, query
 
 
+def test_the_text_of_an_extension_is_told_of(postgres_database: Database) -> None:
+    """A type that only an extension knows comes with a warning, until the config says that text is meant."""
+    postgres_database.execute(
+        "CREATE EXTENSION hstore; CREATE EXTENSION citext; CREATE TYPE mood AS ENUM ('well');"
+        " CREATE DOMAIN pairs AS hstore;"
+        " CREATE TABLE t (h hstore, d pairs, l hstore[], c citext, m mood, p pg_lsn)"
+    )
+    with source_of(postgres_database).session() as session:
+        told = session.describe(Request("t")).warnings
+        assert [warning.split("'")[1] for warning in told] == ["h", "d", "l"]
+        text = dict.fromkeys("hdl", Override(ColumnType(Kind.STRING)))
+        assert session.describe(Request("t", overrides=text)).warnings == ()
+
+
 @pytest.mark.parametrize(
     ("precision", "scale", "expected"),
     [(5, -2, "decimal128(7,0)"), (3, 5, "decimal128(5,5)"), (38, 0, "decimal128(38,0)"), (38, -1, "string")],

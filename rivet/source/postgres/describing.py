@@ -41,7 +41,7 @@ WITH RECURSIVE described AS (
     FROM based b JOIN pg_catalog.pg_type t ON t.oid = b.oid WHERE t.typtype = 'd'
 )
 SELECT b.shown, t.typname, b.typmod, t.typnamespace = 'pg_catalog'::regnamespace, b.is_array,
-    t.typtype <> 'p' AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid)
+    t.typtype <> 'p' AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid), t.typtype
 FROM based b JOIN pg_catalog.pg_type t ON t.oid = b.oid
 WHERE t.typtype <> 'd'
 ORDER BY b.place
@@ -78,7 +78,7 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, request: Reque
     doing = f"cannot describe table {str(table)!r}"
     described = _output(connection, f"SELECT * FROM {from_item}", doing)
     kept = kept_columns(described, request.exclude)
-    columns, renderings = _columns(connection, kept, request.overrides)
+    columns, renderings, warnings = _columns(connection, kept, request.overrides)
     names = {c.name for c in columns}
     estimate, consistency, reason = _estimate(connection, from_item, doing, f"table {str(table)!r}")
     return PostgresRelation(
@@ -90,7 +90,7 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, request: Reque
         estimated_rows=estimate,
         consistency=consistency,
         consistency_reason=reason,
-        warnings=hiding,
+        warnings=(*hiding, *warnings),
         renderings=renderings,
     )
 
@@ -102,7 +102,7 @@ def _describe_query(connection: sqlalchemy.Connection, text: str, request: Reque
     with translated(doing):
         hiding = hiding_in_query(_fetching(connection), query)
     kept = kept_columns(described, request.exclude)
-    columns, renderings = _columns(connection, kept, request.overrides)
+    columns, renderings, warnings = _columns(connection, kept, request.overrides)
     from_item = query_item(query)
     estimate, consistency, reason = _estimate(connection, from_item, doing, "the query")
     unsteady = unsteadiness(query, "postgres", "the query")
@@ -115,7 +115,7 @@ def _describe_query(connection: sqlalchemy.Connection, text: str, request: Reque
         estimated_rows=estimate,
         consistency=consistency,
         consistency_reason=reason,
-        warnings=hiding,
+        warnings=(*hiding, *warnings),
         renderings=renderings,
     )
 
@@ -151,18 +151,24 @@ def _columns(
     connection: sqlalchemy.Connection,
     described: Sequence[tuple[str, _Described]],
     overrides: Mapping[str, Override],
-) -> tuple[tuple[Column, ...], dict[str, Rendering]]:
+) -> tuple[tuple[Column, ...], dict[str, Rendering], list[str]]:
+    """Give the columns, how each is rendered, by name, and what people should know of them."""
     wanted = resolved_overrides([name for name, _ in described], overrides)
     parameters = {"oids": [d.oid for _, d in described], "typmods": [d.typmod for _, d in described]}
     with translated("cannot look up the types of the columns"):
         types = connection.exec_driver_sql(_TYPES, parameters).all()
-    columns, renderings = [], {}
+    columns, renderings, warnings = [], {}, []
     for (name, _), found in zip(described, types, strict=True):
         source = SourceType(*found)
         rendered = rendering(name, source, wanted.get(name))
         columns.append(rendered.column(name, source))
         renderings[name] = rendered
-    return tuple(columns), renderings
+        if source.is_foreign and name not in wanted:
+            warnings.append(
+                f"column {name!r} is {source.shown}, a type of an extension: it is exported as the text that "
+                "the server prints; give it the type string under `columns` to say that this is meant"
+            )
+    return tuple(columns), renderings, warnings
 
 
 def _estimate(

@@ -38,6 +38,7 @@ class SourceType:
         built_in: The type belongs to `pg_catalog`.
         is_array: The column holds arrays of it.
         is_flat: Such arrays hold values of a type that is no array itself, and that has a name.
+        made_of: `pg_type.typtype`: `b` for a base type, `e` for an enum, `c` for a composite, …
     """
 
     shown: str
@@ -46,11 +47,17 @@ class SourceType:
     built_in: bool = True
     is_array: bool = False
     is_flat: bool = True
+    made_of: str = "b"
 
     @property
     def is_text(self) -> bool:
         """Tell whether a single value is text, and not only written as text."""
         return not self.is_array and self.name in (_TEXTS if self.built_in else _EXTENSION_TEXTS)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Tell whether the type is an extension's own, whose text its makers alone know."""
+        return self.made_of == "b" and not self.built_in and self.name not in _EXTENSION_TEXTS
 
     @property
     def digits(self) -> tuple[int, int] | None:
