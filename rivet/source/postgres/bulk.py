@@ -25,6 +25,7 @@ class BulkReader:
 
     def __init__(self, login: Login, snapshot: str | None) -> None:
         self._thread = ReaderThread()
+        self._is_alone = False
         try:
             self._connection = self._thread.run(open_bulk(login, snapshot))
         except BaseException:
@@ -47,11 +48,19 @@ class BulkReader:
         with translated("cannot lock the tables"):
             self._thread.run(self._connection.execute(f"EXPLAIN SELECT 1 FROM {from_item}"))
 
-    def copy(self, statement: str) -> BlockStream:
-        """Start to read a statement's rows as CSV."""
+    def copy(self, statement: str, *, alone: bool) -> BlockStream:
+        """Start to read a statement's rows as CSV.
+
+        Args:
+            alone: By one process of the server, so that rows of equal rank come in the same order each time.
+        """
         connection = self._connection
 
         async def produce(write: Write) -> int:
+            if alone != self._is_alone:
+                workers = "0" if alone else "DEFAULT"
+                await connection.execute(f"SET LOCAL max_parallel_workers_per_gather = {workers}")
+                self._is_alone = alone
             tag: Any = await connection.copy_from_query(statement, output=write, format="csv")
             copied = _COPIED.fullmatch(tag or "")
             if copied is None:
@@ -81,17 +90,20 @@ class PostgresBatches(CsvBatches):
         statement: str,
         columns: Sequence[Column],
         nulled: Sequence[str],
+        *,
+        alone: bool,
     ) -> None:
         super().__init__(translated)
         self._take = take
         self._give_back = give_back
         self._statement = statement
+        self._alone = alone
         self._decoder = CsvDecoder(columns, nulled=nulled, hex_binary=True)
         self._reader: BulkReader | None = None
 
     def _begin(self) -> BlockStream:
         self._reader = self._take()
-        return self._reader.copy(self._statement)
+        return self._reader.copy(self._statement, alone=self._alone)
 
     def _decode(self, block: bytes) -> pa.RecordBatch:
         return self._decoder.decode(block)

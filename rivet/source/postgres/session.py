@@ -102,7 +102,10 @@ class PostgresSession:
         """Read a scan; see the protocol."""
         statement = read_statement(_own(relation), columns, column, scan)
         nulled = [c.name for c in columns if c.name in relation.nulled]
-        return PostgresBatches(self._take_reader, self._idle.append, statement, columns, nulled)
+        is_total = column is not None and bool(relation.primary_key)
+        return PostgresBatches(
+            self._take_reader, self._idle.append, statement, columns, nulled, alone=not is_total
+        )
 
     def _take_reader(self) -> BulkReader:
         if self._idle:
