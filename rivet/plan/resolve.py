@@ -5,6 +5,7 @@ Pure.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -13,13 +14,14 @@ from rivet.errors import PlanError
 from rivet.plan.calendar import Granularity
 from rivet.plan.schema import Column, Kind
 
-# What makes a moment of seconds since 1970 and of text, and what an identifier stands in, by engine.
+# What makes a moment of seconds since 1970 and of text, and what an identifier stands in, by engine. SQLite
+# knows the type of no expression, so there it is what `columns` takes.
 _SECONDS_SQL = "TIMESTAMP '1970-01-01 00:00:00' + INTERVAL {0} SECOND"
 _MOMENTS = {
     "postgres": ("to_timestamp({0})", "CAST({0} AS timestamp)", '"'),
     "mysql": (_SECONDS_SQL, "CAST({0} AS datetime(6))", "`"),
     "mariadb": (_SECONDS_SQL, "CAST({0} AS datetime(6))", "`"),
-    "sqlite": ("date({0}, 'unixepoch')", "date({0})", '"'),
+    "sqlite": ("{{type: timestamp, unit: s}}", "timestamp", '"'),
 }
 _NUMBER = re.compile(r"u?int|float|decimal")
 _DECIMAL_AS_TEXT = re.compile(r"numeric|decimal")
@@ -121,9 +123,8 @@ def _moment_hint(column: Column, engine: str) -> str:
         condition, moment = "if it holds ISO dates, ", text.format(name)
     else:
         return "partition by a date or a timestamp, or make one in a query"
-    if engine == "sqlite":  # which knows the type of a declared column, and of no expression
-        day = f'"{column.name.replace(mark, mark * 2)}_date"'
-        return f"{condition}add one that is: ALTER TABLE … ADD COLUMN {day} DATE AS ({moment})"
+    if engine == "sqlite":
+        return f"{condition}write `columns: {{{json.dumps(column.name, ensure_ascii=False)}: {moment}}}`"
     return f"{condition}cast it in a query: SELECT …, {moment} AS {name} FROM …"
 
 
