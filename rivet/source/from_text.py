@@ -224,7 +224,10 @@ def _json(texts: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def _lists(texts: pa.Array, column_type: ColumnType) -> pa.Array:
-    lists = lists_of_text(texts)
+    try:
+        lists = lists_of_text(texts)
+    except pa.ArrowInvalid as exc:  # it tells of JSON, which the user never sees
+        raise ValueError("a value is not a list of one dimension") from exc
     elements = from_text(lists.values, column_type.element or ColumnType(Kind.STRING))
     return pa.Array.from_buffers(
         arrow_type(column_type), len(lists), lists.buffers()[:2], children=[elements]

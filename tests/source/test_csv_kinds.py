@@ -69,6 +69,14 @@ def test_lists_of_every_element_arrive(element: ColumnType) -> None:
     assert decode([["[]"]] * 2, column(Kind.LIST, element=element)) == [[[], []]]
 
 
+def test_arrays_of_more_dimensions_are_told_as_such() -> None:
+    """A list type may hold arrays of more dimensions at the source; they are refused in words of the source."""
+    with pytest.raises(
+        ColumnError, match=r"'näme' .* as list<int32>: a value is not a list of one dimension"
+    ):
+        decode([['[["1"],["2"]]']], column(Kind.LIST, element=ColumnType(Kind.INT32)))
+
+
 def test_uuids_durations_and_json_arrive() -> None:
     """Each has its own Arrow type, and NULL among the values."""
     rows: list[list[str | None]] = [
