@@ -70,7 +70,7 @@ def test_lists_of_every_element_arrive(element: ColumnType) -> None:
 
 
 def test_arrays_of_more_dimensions_are_told_as_such() -> None:
-    """A list type may hold arrays of more dimensions at the source; they are refused in words of the source."""
+    """A list type may hold arrays of more dimensions at the source; they are refused in its words."""
     with pytest.raises(
         ColumnError, match=r"'näme' .* as list<int32>: a value is not a list of one dimension"
     ):
