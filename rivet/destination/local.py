@@ -75,6 +75,7 @@ class LocalDestination:
         target = self._path(name)
         staged = f"{self._staging}/{check_run_id(run_id)}/{self._unique()}"
         with translated("stage", target):
+            _refuse_directory(target)
             file = self._create(staged)
         return LocalStaged(file, staged, target, self._place)
 
@@ -252,6 +253,12 @@ def _open_regular(path: str, flags: int) -> int:
         os.close(descriptor)
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     return descriptor
+
+
+def _refuse_directory(path: str) -> None:
+    """Refuse a name that a directory has: a file could not be renamed onto it, long after it was staged."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
 
 
 def _entries(directory: str) -> list[os.DirEntry[str]]:

@@ -234,9 +234,8 @@ class Publisher:
         partition, sizes = staged.partition, self._tree.sizes
         files = [partition.child(name) for name in (self._layout.manifest_name, SUCCESS_FILE)]
         in_the_way = [] if partition.path in self._entries else [name for name in files if name in sizes]
-        # In a file system a file keeps a directory from being made, and a directory keeps a file.
+        # In a file system a file keeps a directory from being made.
         in_the_way += [name for name in _with_parents(partition.path) if name in sizes]
-        in_the_way += [name for name in files if name in self._children]
         if in_the_way:
             raise PlanError(
                 f"{self._destination.uri}{in_the_way[0]} is not of this export and stands in its way",

@@ -152,6 +152,24 @@ def test_a_file_or_directory_in_the_way_stops_the_run(
     assert stands.removesuffix("/x") in error
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "_SUCCESS"])
+def test_an_empty_directory_in_a_partition_of_its_own_stops_the_run(
+    tmp_path: Path, sqlite_database: SqliteDatabase, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """What no listing shows is found before any partition is published, with its path and the mend."""
+    sqlite_database.execute(events_table("sqlite"))
+    root = tmp_path / "tree"
+    run_well(tmp_path, sqlite_database.source, by_day(root))
+    sqlite_database.execute("UPDATE events SET note = 'changed'")
+    stands = max(root.rglob(name))
+    stands.unlink()
+    stands.mkdir()
+
+    error = _refused_late(tmp_path, capsys, by_day(root), sqlite_database.source)
+
+    assert error == f"cannot stage {str(stands)!r}: Is a directory"
+
+
 @pytest.mark.parametrize("stands", ["place", "place/deep", "place/deep/tree"])
 def test_a_root_that_is_below_a_file_or_is_one(
     tmp_path: Path, sqlite_database: SqliteDatabase, capsys: pytest.CaptureFixture[str], stands: str
