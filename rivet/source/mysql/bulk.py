@@ -30,9 +30,9 @@ from rivet.source.pipe import BlockStream, ReaderThread, Write
 # Rows to ask the driver for at once: many while they are small, as a call costs more than a row.
 _ROWS_AT_ONCE = 64
 _SMALL_BYTES = 1024**2
-# Text that a character set could not tell: '?' stands in its place (MariaDB 1977, MySQL 3854, both 1300); a
-# value that GROUP_CONCAT cut (1260), or that was longer than max_allowed_packet, so that it is NULL (1301).
-_LOST = frozenset({b"1300", b"1977", b"3854", b"1260", b"1301"})
+# Text that a character set could not tell: '?' stands in its place (MariaDB 1977, MySQL 3854, both 1300).
+_LOST_TEXT = frozenset({b"1300", b"1977", b"3854"})
+_CUT = frozenset({b"1260", b"1301"})  # by GROUP_CONCAT; NULL, since it was longer than max_allowed_packet
 _WIDE, _DOUBLED = b"," + QUOTE + b"%b" + QUOTE, QUOTE * 2
 _FIRST_DAY = days_from_civil(1, 1)
 
@@ -121,16 +121,9 @@ class SnapshotReader:
             await fetch_all(self._connection, statement)
             lost_here = _lost(await self._connection.show_warnings())
             if lost_here is not None:
-                raise ColumnError(
-                    f"column {column.name!r} ({column.source_type}) cannot be told in UTF-8: {lost_here}",
-                    hint="mend the text in the database, or export its bytes: "
-                    f"columns: {{{json.dumps(column.name, ensure_ascii=False)}: binary}}",
-                )
+                raise _refusal(f"column {column.name!r} ({column.source_type}): ", column.name, *lost_here)
         if lost is not None:
-            raise ColumnError(
-                f"the server gave less than a whole value: {lost}",
-                hint="make the value smaller in the query, or raise max_allowed_packet at the server",
-            )
+            raise _refusal("", "…", *lost)
 
     async def _pump(self, cursor: Any, reading: Reading, write: Write) -> None:
         lines = _lines_of(reading)
@@ -228,9 +221,22 @@ def _with_wide(rows: Sequence[Row], first: int, markers: int) -> bytes:
     return b"\n".join(lines)
 
 
-def _lost(warnings: Sequence[Row]) -> str | None:
-    """Give the first warning of a value that is not what it should be, or None."""
+def _lost(warnings: Sequence[Row]) -> tuple[bytes, str] | None:
+    """Give the first warning of a value that is not what it should be, by code and words, or None."""
     for _, code, message in warnings:
-        if code in _LOST:
-            return (message or b"").decode(errors="replace")
+        if code in _LOST_TEXT or code in _CUT:
+            return code or b"", (message or b"").decode(errors="replace")
     return None
+
+
+def _refusal(where: str, name: str, code: bytes, words: str) -> ColumnError:
+    if code in _CUT:
+        return ColumnError(
+            f"{where}the server gave less than a whole value: {words}",
+            hint="make the value smaller in the query, or raise max_allowed_packet at the server",
+        )
+    return ColumnError(
+        f"{where}a text cannot be told in UTF-8: {words}",
+        hint="mend the text in the database, or export its bytes: "
+        f"columns: {{{json.dumps(name, ensure_ascii=False)}: binary}}",
+    )

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 MAX_WARNINGS = 65_535  # the most that a server keeps
 
+# First go the limits that SHOW obeys, too: to the largest number, since DEFAULT would be the global value.
+NO_LIMIT = f"SET SESSION sql_select_limit = {2**64 - 1}, sql_big_selects = 1"
 # What changes rows or their text, or would end a long scan. MariaDB and MySQL have different ones, so only
-# those that the server knows are set. Before it is asked for them the limit goes, which SHOW obeys too; it is
-# the largest number, since DEFAULT would be the global value.
-NO_LIMIT = f"SET SESSION sql_select_limit = {2**64 - 1}"
+# those that the server knows are set.
 _PINNED = {
     "time_zone": "'+00:00'",
     "sql_auto_is_null": "0",
@@ -25,7 +25,6 @@ _PINNED = {
     "div_precision_increment": "4",
     "default_week_format": "0",
     "lc_time_names": "'en_US'",
-    "sql_big_selects": "1",
 }
 # The modes stay the user's, since they decide how his query reads; this one changes what is stored.
 _PADDING = "PAD_CHAR_TO_FULL_LENGTH"
