@@ -29,6 +29,18 @@ def database(engine: str, request: pytest.FixtureRequest) -> AnyDatabase:
     return found
 
 
+@pytest.fixture(scope="module")
+def shared_database(
+    engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AnyDatabase]:
+    """Give a database for all examples of a test; the engine is parametrised with the module's scope."""
+    if engine == "sqlite":
+        yield SqliteDatabase(tmp_path_factory.mktemp("shared") / "shared.db")
+        return
+    with request.getfixturevalue(engine).fresh_database() as found:
+        yield found
+
+
 @dataclass(frozen=True)
 class YearTable:
     """A table `events` of 300,000 rows over a leap year, which no test may change.
