@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -76,3 +78,14 @@ def write_elsewhere(database: SqliteDatabase, sql: str) -> str:
         .stderr.strip()
         .rpartition("\n")[2]
     )
+
+
+def microseconds(value: dt.datetime) -> int:
+    """Give a moment on the axis of timestamps and instants."""
+    return (value - dt.datetime(1970, 1, 1, tzinfo=value.tzinfo)) // dt.timedelta(microseconds=1)
+
+
+def shuffled_rows(values: list[str]) -> str:
+    """Write values, as SQL, as rows of one column in some other order."""
+    random.Random(7).shuffle(values)
+    return ", ".join(f"({v})" for v in values)
