@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from rivet.errors import ConfigError
+from rivet.run import run
 from tests.run.conftest import AnyDatabase
-from tests.run.running import by_day, run_well
+from tests.run.running import by_day, run_well, settings
 from tests.run.trees import manifests, rows_by_manifest, snapshot
 from tests.servers.database import Server
+from tests.zone_law import PLACE, zone_law
 
 IN_UTC = {"postgres": "SET TimeZone = 'UTC'", "mariadb": "SET time_zone = '+00:00'"}
 # Beside midnights of UTC and of Havana, where one does not exist.
@@ -121,3 +124,52 @@ def test_timestamp_and_datetime_of_one_wall_time(
     instant = dt.datetime(2024, 1, 1, 22, tzinfo=dt.UTC)
     assert rows_by_manifest(root) == {label: [(instant, dt.datetime(2024, 1, 2, 9))]}
     assert manifests(root)[label]["partition"]["timezone"] == (zone if partition_by == "ts" else None)
+
+
+@pytest.mark.parametrize("later", ["Europe/London", "Asia/Tokyo"])
+def test_a_new_law_is_followed_by_the_next_run(
+    tmp_path: Path, postgres_database: AnyDatabase, later: str
+) -> None:
+    """When the zone database has changed, partitions with other bounds are written anew, no row lost."""
+    root = tmp_path / "tree"
+    postgres_database.execute(
+        "CREATE TABLE events AS SELECT '2023-07-01 00:00Z'::timestamptz + i * interval '20 minutes'"
+        " AS created_at FROM generate_series(0, 480) i"
+    )
+
+    def labels() -> dict[str, int]:
+        return {label: len(rows) for label, rows in rows_by_manifest(root).items()}
+
+    with zone_law(tmp_path / "zones") as law:
+        law("Europe/Berlin")
+        run_well(tmp_path, postgres_database.source, by_day(root, partition_timezone=PLACE))
+        assert labels()["2023-07-01"] == 66  # from two in the morning
+        law(later)
+        outcome = run_well(
+            tmp_path, postgres_database.source, by_day(root, partition_timezone=PLACE), validate=True
+        )
+
+    assert outcome.partitions_unchanged == 0
+    assert labels()["2023-07-01"] == {"Europe/London": 69, "Asia/Tokyo": 45}[later]
+    assert sum(labels().values()) == 481
+
+
+def test_a_zone_that_the_database_forgot_is_named(tmp_path: Path, postgres_database: AnyDatabase) -> None:
+    """Where the zone of a tree is known no more the run ends at once, naming it, and the tree stays."""
+    root = tmp_path / "tree"
+    postgres_database.execute("CREATE TABLE events AS SELECT now() AS created_at")
+    export = by_day(root, partition_timezone=PLACE)
+
+    with zone_law(tmp_path / "zones") as law:
+        law("Europe/Berlin")
+        run_well(tmp_path, postgres_database.source, export)
+        before = snapshot(root)
+        loaded = settings(tmp_path, postgres_database.source, export)
+        law(None)
+        with pytest.raises(ConfigError, match=PLACE):
+            settings(tmp_path, postgres_database.source, export)
+        (outcome,) = run(loaded, listener=lambda _: None).exports
+
+    assert (outcome.status, outcome.exit_code) == ("failed", 2)
+    assert PLACE in str(outcome.error)
+    assert snapshot(root) == before

@@ -2,50 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
-import zoneinfo
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rivet.manifest.verdict import Code
-from rivet.plan.zones import zone_named
 from tests.validate.build import Builder, instant, reseal
 from tests.validate.looking import check, found
+from tests.zone_law import PLACE, Law, zone_law
 
-# A place of its own, which no database has: its files are those of the places that it follows.
-PLACE = "Test/Place"
 DAY = "created_at=2023-07-01"
-LAW = Callable[[str | None], None]
 
 
 @pytest.fixture
-def law(tmp_path: Path) -> Iterator[LAW]:
-    """Give what decides which place's clock the place follows; None: the database forgets it."""
-    folder = tmp_path / "zones"
-    (folder / "Test").mkdir(parents=True)
-
-    def follow(place: str | None) -> None:
-        (folder / PLACE).unlink(missing_ok=True)
-        if place is not None:
-            (source,) = (
-                path for f in zoneinfo.TZPATH if (path := Path(f, place)).exists() and f != str(folder)
-            )
-            shutil.copy(source, folder / PLACE)
-        _forget()
-
-    before = zoneinfo.TZPATH
-    zoneinfo.reset_tzpath([str(folder), *before])
-    yield follow
-    zoneinfo.reset_tzpath(before)
-    _forget()
-
-
-def _forget() -> None:
-    zoneinfo.ZoneInfo.clear_cache()
-    zone_named.cache_clear()
+def law(tmp_path: Path) -> Iterator[Law]:
+    """Give what changes the law of a place."""
+    with zone_law(tmp_path / "zones") as follow:
+        yield follow
 
 
 def tree(root: Path) -> Path:
@@ -56,14 +31,14 @@ def tree(root: Path) -> Path:
     return builder.finish()
 
 
-def test_a_tree_in_a_zone_is_valid(tmp_path: Path, law: LAW) -> None:
+def test_a_tree_in_a_zone_is_valid(tmp_path: Path, law: Law) -> None:
     """Where the zone database is the same, nothing is to be said."""
     law("Europe/Berlin")
     assert found(check(tree(tmp_path / "tree"))) == []
 
 
 @pytest.mark.parametrize("later", ["Europe/London", "Asia/Tokyo", None])
-def test_bounds_of_another_law_are_taken_as_they_are(tmp_path: Path, law: LAW, later: str | None) -> None:
+def test_bounds_of_another_law_are_taken_as_they_are(tmp_path: Path, law: Law, later: str | None) -> None:
     """Rows are held to the manifest's bounds, and another zone database is a note; the tree stays valid."""
     law("Europe/Berlin")
     root = tree(tmp_path / "tree")
@@ -90,7 +65,7 @@ def test_bounds_of_another_law_are_taken_as_they_are(tmp_path: Path, law: LAW, l
     ],
 )
 def test_bounds_that_no_zone_has_are_an_error(
-    tmp_path: Path, law: LAW, later: str | None, bounds: dict[str, Any]
+    tmp_path: Path, law: Law, later: str | None, bounds: dict[str, Any]
 ) -> None:
     """A window a day or more away from its label is wrong by any law."""
     law("Europe/Berlin")
@@ -102,7 +77,7 @@ def test_bounds_that_no_zone_has_are_an_error(
 
 
 @pytest.mark.parametrize("later", ["Europe/Berlin", "Asia/Tokyo", None])
-def test_rows_outside_the_claimed_window_are_found(tmp_path: Path, law: LAW, later: str | None) -> None:
+def test_rows_outside_the_claimed_window_are_found(tmp_path: Path, law: Law, later: str | None) -> None:
     """A window that some zone could have, but not with these rows in it, is an error by any law."""
     law("Europe/Berlin")
     root = tree(tmp_path / "tree")
