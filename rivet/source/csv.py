@@ -146,7 +146,7 @@ class CsvDecoder:
     def _column_error(self, index: int, what: str) -> ColumnError:
         column = self._columns[index]
         hint = "give it the type string under `columns`, or leave it out with `exclude`"
-        if column.type.kind is Kind.STRING:
+        if what.startswith("invalid UTF8"):
             hint = "mend the bytes in the database, or give the column the type binary under `columns`"
         return ColumnError(
             f"column {column.name!r} ({column.source_type}) cannot be exported as {column.type}: {what}",

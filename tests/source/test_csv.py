@@ -152,9 +152,11 @@ def test_a_bad_value_names_its_column_and_is_shortened() -> None:
 
 
 def test_bad_text_bytes_name_their_column() -> None:
-    """Text that is not UTF-8 is refused with the column's name."""
-    with pytest.raises(ColumnError, match=r"'c1'.*UTF8"):
-        decode(b"a,b\nc,\xc3\x28\n", Kind.STRING, Kind.STRING)
+    """Text that is not UTF-8 is refused with the column's name, and with the way to have its bytes."""
+    for kind in (Kind.STRING, Kind.JSON):
+        with pytest.raises(ColumnError, match=r"'c1'.*UTF8") as caught:
+            decode(b"a,b\nc,\xc3\x28\n", Kind.STRING, kind)
+        assert "binary" in (caught.value.hint or "")
 
 
 def test_rows_of_another_width_are_refused_without_their_text() -> None:
