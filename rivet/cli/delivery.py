@@ -55,11 +55,11 @@ class Delivery:
     @classmethod
     def asked_for(cls, arguments: Sequence[str]) -> Delivery:
         """Read `--json`, `--quiet`, `--log-format` and `--summary-file` from the arguments."""
-        summary_file = _value_of("--summary-file", arguments)
+        summary_file = value_of("--summary-file", arguments)
         return cls(
             json="--json" in arguments,
             quiet="--quiet" in arguments,
-            json_lines=_value_of("--log-format", arguments) == "json",
+            json_lines=value_of("--log-format", arguments) == "json",
             summary_file=None if summary_file is None else SummaryFile(summary_file),
         )
 
@@ -111,7 +111,8 @@ def _worsened(ending: Ending, error: RivetError) -> Ending:
     )
 
 
-def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+def value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """Read the value of an option from raw arguments, the last one where it stands twice."""
     value = None
     for argument, following in zip_longest(arguments, arguments[1:]):
         if argument == option:

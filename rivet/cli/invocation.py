@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from rivet import TOOL
 from rivet.cli import bugs
 from rivet.cli.delivery import Delivery, Ending, unheard
 from rivet.cli.explanation import explain
-from rivet.errors import Problem
+from rivet.errors import ConfigError, Problem
 from rivet.events import Listener
 from rivet.report.document import Document, document
 from rivet.report.errors import error_lines
@@ -50,7 +50,25 @@ class Invocation:
 
         settings = load_settings(config, os.environ)
         self.secrets = bugs.secrets_of(settings)
+        database = settings.source.path
+        self.check_summary_file(
+            outside=[e.destination.root for e in settings.exports],
+            unlike=[] if database is None else [database],
+        )
         return settings
+
+    def check_summary_file(self, *, outside: Iterable[Path] = (), unlike: Iterable[Path] = ()) -> None:
+        """Refuse a summary file that cannot or must not be written; the refusal is not written to it.
+
+        Raises:
+            ConfigError: See `SummaryFile.check`.
+        """
+        if self.delivery.summary_file is not None:
+            try:
+                self.delivery.summary_file.check(outside=outside, unlike=unlike)
+            except ConfigError:
+                self.delivery = replace(self.delivery, summary_file=None)
+                raise
 
     def document(
         self,

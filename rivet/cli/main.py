@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import cast
 
 import click
 
 from rivet.cli import streams
 from rivet.cli.commands import rivet
-from rivet.cli.delivery import Ending
+from rivet.cli.delivery import Ending, value_of
 from rivet.cli.invocation import Invocation
 from rivet.cli.libraries import libraries_heard
 from rivet.cli.signals import Stop
-from rivet.errors import ConfigError
 
 
 def main() -> int:
@@ -39,13 +38,8 @@ def run_command_line(arguments: Sequence[str], stop: Stop) -> int:
 
 
 def _run(arguments: Sequence[str], invocation: Invocation) -> Ending:
-    summary_file = invocation.delivery.summary_file
-    if summary_file is not None:
-        try:
-            summary_file.check()
-        except ConfigError:
-            invocation.delivery = dataclasses.replace(invocation.delivery, summary_file=None)
-            raise
+    config = value_of("--config", arguments)
+    invocation.check_summary_file(unlike=[] if config is None else [Path(config)])
     try:
         # click empties the list that it parses
         with (

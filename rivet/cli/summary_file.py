@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from rivet.errors import ConfigError, DestinationUnavailable
 
 HINT = "name a file in a directory that exists and that this user may write to"
+_ELSEWHERE = "name a file of its own, outside the trees that the config names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +25,29 @@ class SummaryFile:
 
     name: str
 
-    def check(self) -> None:
-        """Prove that the file can be written, leaving nothing behind.
+    def check(self, *, outside: Iterable[Path] = (), unlike: Iterable[Path] = ()) -> None:
+        """Prove that the file can be written and stands in nobody's place, leaving nothing behind.
+
+        Args:
+            outside: Directories that hold something else, at any depth.
+            unlike: Files that are something else.
 
         Raises:
-            ConfigError: It cannot.
+            ConfigError: It cannot, or it does.
         """
         if not self.name:
             raise ConfigError("--summary-file: the name is empty", hint=HINT)
+        for directory in outside:
+            if self._target().is_relative_to(os.path.realpath(directory)):
+                raise ConfigError(
+                    f"--summary-file: {self.name!r} lies inside {str(directory)!r}, the root of an export",
+                    hint=_ELSEWHERE,
+                )
+        for file in unlike:
+            if self._target() == Path(os.path.realpath(file)):
+                raise ConfigError(
+                    f"--summary-file: {self.name!r} is the config, or a file that it names", hint=_ELSEWHERE
+                )
         try:
             if not self._is_special():
                 os.close(self._create(temporary := self._temporary()))

@@ -167,3 +167,26 @@ def test_a_summary_file_that_fails_at_the_end_is_an_error(
     assert told.document["exports"][0]["status"] == "complete"
     assert "summary.json" in told.document["errors"][0]["message"]
     assert "Error: --summary-file: cannot write" in told.err
+
+
+def test_a_summary_file_in_the_place_of_something_else_is_not_written(
+    rivet: Command, ends: Ends, tmp_path: Path
+) -> None:
+    """Neither a tree nor the config is written over, not even to tell the refusal, and no run begins."""
+    asked = ends(run_of(COMPLETE))
+    config = tmp_path / "c.yaml"
+    export_file = tmp_path / "events" / "_rivet_export.json"
+    export_file.parent.mkdir()
+    for file, command in (
+        (export_file, RUN),
+        (config, ("run", "--config", str(config))),
+        (config, ("run", f"--config={config}", "--no-such-option")),
+    ):
+        file.write_text("precious")
+
+        told = rivet(*command, "--json", "--summary-file", str(file))
+
+        assert told.exit_code == told.document["exit_code"] == 2
+        assert "--summary-file: " in told.document["errors"][0]["message"]
+        assert file.read_text() == "precious"
+    assert asked == []

@@ -104,3 +104,21 @@ def test_a_full_disk_is_told() -> None:
     """A document that could not be written is a failure of the destination."""
     with pytest.raises(DestinationUnavailable, match="No space left on device"):
         SummaryFile("/dev/full").write(b"new")
+
+
+def test_a_summary_in_the_place_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Neither a file in a tree nor one that the config names is taken, by whatever name it goes."""
+    root, database = tmp_path / "tree", tmp_path / "shop.db"
+    (root / "day=1").mkdir(parents=True)
+    database.write_bytes(b"rows")
+    (tmp_path / "link").symlink_to(root)
+    (tmp_path / "copy.db").symlink_to(database)
+
+    for name in ("tree/_rivet_export.json", "tree/day=1/new.json", "link/x", "treeless/../tree/x"):
+        with pytest.raises(ConfigError, match=r"lies inside '.*/tree', the root of an export"):
+            SummaryFile(str(tmp_path / name)).check(outside=[root], unlike=[database])
+    for name in ("shop.db", "copy.db", "tree/../shop.db"):
+        with pytest.raises(ConfigError, match="is the config, or a file that it names"):
+            SummaryFile(str(tmp_path / name)).check(outside=[root], unlike=[database])
+    SummaryFile(str(tmp_path / "tree.json")).check(outside=[root], unlike=[database])
+    assert database.read_bytes() == b"rows"
