@@ -175,6 +175,7 @@ def test_any_name_is_a_name(mysql_family: Database, long: str) -> None:
         for name in [*NAMES, long]:
             relation = session.describe(Request(f"{database}.{quote(name)}"))
             assert [c.name for c in relation.columns] == columns
+        relation = session.describe(Request(f"{database}.{quote(long)}"))
         for column in relation.columns:
             nulled = replace(relation, nulled=frozenset({column.name}))
             assert session.probe(relation, column).rows == 1

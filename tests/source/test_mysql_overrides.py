@@ -1,0 +1,119 @@
+"""Types that a config asks for columns of MySQL and MariaDB: what they refuse, in planning and in reading."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from rivet.errors import ColumnError, SourceError
+from rivet.plan.overrides import override
+from rivet.plan.schema import ColumnType, Fidelity, Kind, Override
+from rivet.source.protocol import Request
+from tests.servers.database import Database
+from tests.source.reading import column_of, in_session, read_all
+
+NOT_HELD = [
+    ("int", "2", "bool", ()),
+    ("int", "128", "int8", ()),
+    ("bigint", "9007199254740993", "float64", ()),
+    ("decimal(12,2)", "0.50", "int64", ()),
+    ("decimal(12,2)", "0.05", "decimal", (12, 1)),
+    ("decimal(40,2)", "1234567890123456789.05", "float64", ()),
+    ("double", "0.123456789", "float32", ()),
+    ("double", "1e19", "int64", ()),
+    ("double", "0.5", "int64", ()),
+    ("bit(10)", "256", "uint8", ()),
+    ("time", "'24:00:00'", "time", ()),
+    ("time", "'-00:00:01'", "time", ()),
+    ("varchar(40)", "'12a'", "int64", ()),
+    ("varchar(40)", "''", "int64", ()),
+    ("varchar(40)", "'0x10'", "int64", ()),
+    ("varchar(40)", "'0.12345678901234567890'", "float64", ()),
+    ("varchar(40)", "'2023-02-30'", "date", ()),
+    ("varchar(40)", "'0000-01-01'", "date", ()),
+    ("varchar(40)", "'2023-01-01T00:00:00Z'", "timestamp", ()),
+    ("varchar(40)", "'2023-01-01 00:00:00'", "timestamptz", ()),
+    ("longtext", "'not a uuid'", "uuid", ()),
+    ("longtext", "'{'", "json", ()),
+    ("varbinary(9)", "X'c328'", "string", ()),
+]
+
+
+@pytest.mark.parametrize(("declaration", "value", "word", "digits"), NOT_HELD)
+def test_what_a_type_cannot_hold_fails(
+    mysql_family: Database, declaration: str, value: str, word: str, digits: tuple[int, ...]
+) -> None:
+    """A value that the asked type cannot hold stops the read, naming the column; others and NULL pass."""
+    mysql_family.execute(f"CREATE TABLE t (`the v` {declaration}); INSERT INTO t VALUES (NULL)")
+    precision, scale = digits or (0, 0)
+    asked = {"THE V": override(word, precision=precision, scale=scale)}
+    relation = in_session(mysql_family, lambda s: s.describe(Request("t", overrides=asked)))
+    assert relation.columns[0].fidelity is Fidelity.LOSSY
+    assert read_all(mysql_family, table="t", overrides=asked).column(0).to_pylist() == [None]
+    mysql_family.execute(f"INSERT INTO t VALUES ({value})")
+    with pytest.raises(ColumnError, match="'the v'"):
+        read_all(mysql_family, table="t", overrides=asked)
+
+
+SENSELESS = [
+    ("int", Override(ColumnType(Kind.DATE), "s"), "bool"),
+    ("int", override("uuid"), "decimal(p,s)"),
+    ("datetime", override("date"), "it can become timestamp, string"),
+    ("timestamp NULL", override("timestamp"), "timestamptz, string"),
+    ("time", override("int64"), "duration"),
+    ("varbinary(16)", override("uuid"), "binary, string"),
+    ("point", override("json"), "binary, string"),
+    ("text", override("bool"), "json"),
+]
+
+
+@pytest.mark.parametrize(("declaration", "asked", "possible"), SENSELESS)
+def test_what_makes_no_sense_is_refused(
+    mysql_family: Database, declaration: str, asked: Override, possible: str
+) -> None:
+    """A type that a column cannot become is refused in planning, with those that it can."""
+    mysql_family.execute(f"CREATE TABLE t (v {declaration})")
+    for request in (
+        Request("t", overrides={"v": asked}),
+        Request(query="SELECT v FROM t", overrides={"v": asked}),
+    ):
+        with pytest.raises(ColumnError, match="column 'v'") as caught:
+            in_session(mysql_family, lambda s, r=request: s.describe(r))  # type: ignore[misc]
+        assert possible in (caught.value.hint or "")
+
+
+def test_an_override_for_no_column_is_refused(mysql_family: Database) -> None:
+    """A name that no column has is told, with the near miss."""
+    mysql_family.execute("CREATE TABLE t (amount int)")
+    with pytest.raises(SourceError, match="'amuont'") as caught:
+        in_session(mysql_family, lambda s: s.describe(Request("t", overrides={"amuont": override("string")})))
+    assert "'amount'" in (caught.value.hint or "")
+
+
+def test_text_that_is_read_as_a_date_cannot_part_the_rows(mysql_family: Database) -> None:
+    """The server would put such text in the order of its signs, so it is no partition column."""
+    mysql_family.execute("CREATE TABLE t (`a day` varchar(20)); INSERT INTO t VALUES ('2023-01-01')")
+
+    def ask(session: Any) -> None:
+        relation = session.describe(Request("t", overrides={"a day": override("date")}))
+        assert session.probe(relation, None).rows == 1
+        with pytest.raises(ColumnError, match="'a day'") as caught:
+            session.probe(relation, column_of(relation, "a day"))
+        assert "CAST(`a day` AS date) AS `a day`" in (caught.value.hint or "")
+
+    in_session(mysql_family, ask)
+
+
+def test_zero_dates_as_text(mysql_family: Database) -> None:
+    """As text by override, a zero date is the text that the server prints, and nothing is counted."""
+    mysql_family.execute(
+        "SET sql_mode = ''; CREATE TABLE t (d date NOT NULL, u binary(16)); INSERT INTO t VALUES (0, X'00')"
+    )
+    asked = {"d": override("string"), "u": override("uuid")}
+    relation = in_session(mysql_family, lambda s: s.describe(Request("t", overrides=asked)))
+    assert in_session(mysql_family, lambda s: s.probe(relation, None)).unrepresentable == ()
+    assert read_all(mysql_family, table="t", overrides=asked).to_pylist() == [
+        {"d": "0000-00-00", "u": uuid.UUID(int=0)}
+    ]
