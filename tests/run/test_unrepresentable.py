@@ -26,7 +26,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(source: FakeSource, **more: Any) -> ExportOutcome:
         monkeypatch.setattr("rivet.run.open_source", lambda _: source)
-        export = running.by_day(tmp_path / "tree", partition_by="day", **more)
+        export = running.by_day(tmp_path / "tree", **{"partition_by": "day"} | more)
         return running.run_one(tmp_path, SOURCE, export, validate=True)
 
     return run
