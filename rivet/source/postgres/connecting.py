@@ -40,6 +40,7 @@ _PINNED = (
     ("lc_monetary", "C"),
     ("client_encoding", "UTF8"),
     ("standard_conforming_strings", "on"),
+    ("quote_all_identifiers", "off"),
     ("synchronize_seqscans", "off"),
     ("idle_in_transaction_session_timeout", "0"),
     ("lock_timeout", "60s"),  # an ALTER under way must not hold an export for ever

@@ -27,13 +27,20 @@ from rivet.source.query import checked_query, query_sha256
 from rivet.source.steadiness import unsteadiness
 
 # A domain in an array is followed to what it rests on; one of a whole column never comes here. An array knows
-# its element by `typarray`, where `typelem` would take `name` for an array of signs.
+# its element by `typarray`, where `typelem` would take `name` for an array of signs. Whether a type's schema
+# is told depends on the search path, so it never is.
 _TYPES = """
-WITH RECURSIVE described AS (
+WITH RECURSIVE formatted AS (
     SELECT d.place, format_type(d.oid, d.typmod) AS shown, coalesce(e.oid, d.oid) AS oid, d.typmod,
-        e.oid IS NOT NULL AS is_array
+        e.oid IS NOT NULL AS is_array,
+        quote_ident((SELECT n.nspname FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n
+            ON n.oid = t.typnamespace WHERE t.oid = d.oid)) || '.' AS schema
     FROM unnest(%(oids)s::oid[], %(typmods)s::int4[]) WITH ORDINALITY AS d(oid, typmod, place)
     LEFT JOIN pg_catalog.pg_type e ON e.typarray = d.oid
+), described AS (
+    SELECT place, CASE WHEN left(shown, length(schema)) = schema THEN substr(shown, length(schema) + 1)
+        ELSE shown END AS shown, oid, typmod, is_array
+    FROM formatted
 ), based AS (
     SELECT * FROM described
     UNION ALL
