@@ -21,13 +21,16 @@ _HEX = "pg_catalog.encode({v}, 'hex')"
 _PRINTED = "CASE WHEN {v} IS NOT NULL THEN pg_catalog.format('%s', {v}) END"
 _CAST_DIFFERS = frozenset({"bpchar", "inet", "cidr"})
 
-# What lies outside the years 1 to 9999, or is no number of finite size; no finite numeric reaches the bound.
+# What lies outside the years 1 to 9999, or is no number of finite size: the probe asks every row, so that few
+# comparisons count. A numeric of fixed digits takes no infinity (numeric.c, `apply_typmod_special`); of others
+# no finite one reaches the bound.
 _UNFIT = {
     Kind.DATE: "{v} < DATE '0001-01-01' OR {v} >= DATE '10000-01-01'",
     Kind.TIMESTAMP: "{v} < TIMESTAMP '0001-01-01' OR {v} >= TIMESTAMP '10000-01-01'",
     Kind.INSTANT: "{v} < TIMESTAMPTZ '0001-01-01 00:00+00' OR {v} >= TIMESTAMPTZ '10000-01-01 00:00+00'",
 }
-_UNFIT_NUMERIC = "{v} <= -1e131071 OR {v} >= 1e131071"
+_NOT_A_NUMBER = "{v} = 'NaN'"
+_NOT_FINITE = "{v} <= -1e131071 OR {v} >= 1e131071"
 
 _SAME_VALUES = {("uuid", Kind.UUID), ("json", Kind.JSON), ("jsonb", Kind.JSON)}
 _FROM_TEXT = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.UUID, Kind.JSON)
@@ -92,7 +95,7 @@ def _unfit(source: SourceType, target: ColumnType) -> str:
     if source.is_array:
         return ""
     if source.built_in and source.name == "numeric" and target.kind is Kind.DECIMAL:
-        return _UNFIT_NUMERIC
+        return _NOT_FINITE if source.digits is None else _NOT_A_NUMBER
     return "" if source.is_text else _UNFIT.get(target.kind, "")
 
 
