@@ -22,8 +22,8 @@ _PRINTED = "CASE WHEN {v} IS NOT NULL THEN pg_catalog.format('%s', {v}) END"
 _CAST_DIFFERS = frozenset({"bpchar", "inet", "cidr"})
 
 # What lies outside the years 1 to 9999, or is no number of finite size: the probe asks every row, so that few
-# comparisons count. A numeric of fixed digits takes no infinity (numeric.c, `apply_typmod_special`); of others
-# no finite one reaches the bound.
+# comparisons count. A numeric of fixed digits takes no infinity (numeric.c, `apply_typmod_special`); of the
+# others no finite one reaches the bound.
 _UNFIT = {
     Kind.DATE: "{v} < DATE '0001-01-01' OR {v} >= DATE '10000-01-01'",
     Kind.TIMESTAMP: "{v} < TIMESTAMP '0001-01-01' OR {v} >= TIMESTAMP '10000-01-01'",
