@@ -16,7 +16,7 @@ from rivet.errors import ColumnError
 from rivet.plan.schema import Kind
 from rivet.source.sqlite import iso
 from rivet.source.sqlite.connecting import SqliteConnection
-from rivet.source.sqlite.readings import MAX_DATE_BYTES, Reading
+from rivet.source.sqlite.readings import Reading
 from rivet.source.sqlite.spans import Span
 from rivet.source.sqlite.statements import quoted, value
 from rivet.source.sqlite.types import (
@@ -108,7 +108,7 @@ class Examiner:
         spans = {r.column.name: Span(r.kind, self._edges) for r in self._temporal}
         found = Examination(0, 0, number_bytes, spans, {n: Counter() for n in self._untyped})
         rows_with_misfits = 0
-        batch_rows = _BATCH_BYTES // (MAX_DATE_BYTES * (2 + len(self._temporal) + len(self._untyped)))
+        batch_rows = _BATCH_BYTES // (iso.MAX_BYTES * (2 + len(self._temporal) + len(self._untyped)))
         with self._connection.stream(self._statement(), batch_rows) as steps:
             for step in steps:
                 misfits, widths, *columns = (c.chunk(0) for c in step.columns)
@@ -129,7 +129,7 @@ class Examiner:
 
     def _statement(self) -> str:
         """Ask for each row whether it misfits, how wide it is, its dates as text and its values' classes."""
-        misfits = _joined(" OR ", [r.misfit for r in self._readings])
+        misfits = _joined(" OR ", [r.misfit for r in self._readings if not r.is_text_of_moments])
         widths = _joined(" + ", [f"ifnull(octet_length({name}), 0)" for name in self._wide])
         asked = [
             # Only after WHEN does SQLite leave off where a condition is decided.

@@ -16,7 +16,7 @@ from rivet.source.arrow import arrow_schema
 from rivet.source.sqlite import iso
 from rivet.source.sqlite.errors import translated
 from rivet.source.sqlite.stream import RowStream
-from rivet.source.sqlite.types import misfit_hint
+from rivet.source.sqlite.types import misfit_hint, override_hint
 
 _MISMATCH = re.compile(r"Type mismatch in column (\d+)")
 _TEXT_KINDS = (Kind.STRING, Kind.JSON)
@@ -110,7 +110,8 @@ class SqliteBatches:
         with translated("cannot count the texts that are not valid UTF-8"):
             count = self._count_bad_texts(column)
         texts = f"{count} text is" if count == 1 else f"{count} texts are"
-        return _problem(column, f"{texts} not valid UTF-8")
+        hint = f"write {override_hint(column.name, 'binary')} for the bytes, or leave it out with `exclude`"
+        return _problem(column, f"{texts} not valid UTF-8", hint)
 
 
 def _cast(values: pa.Array, kind: Kind, arrow_type: pa.DataType) -> pa.Array:
@@ -127,9 +128,8 @@ def _cast(values: pa.Array, kind: Kind, arrow_type: pa.DataType) -> pa.Array:
         return read.cast(arrow_type)
 
 
-def _problem(column: Column, what: str) -> ColumnError:
-    asked = "binary" if column.type.kind in _TEXT_KINDS else "string"
+def _problem(column: Column, what: str, hint: str | None = None) -> ColumnError:
     return ColumnError(
         f"column {column.name!r} ({column.source_type}) cannot be exported as {column.type}: {what}",
-        hint=misfit_hint(column.name, asked),
+        hint=hint or misfit_hint(column.name),
     )

@@ -22,11 +22,17 @@ from rivet.plan.windows import units_per_day
 MAX_CHARACTERS = 64
 FIRST_DAY, END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
 
+# Of a text, in bytes: in UTF-16 its characters take two.
+MAX_BYTES = 2 * MAX_CHARACTERS
+# Stands among texts for a number, and is longer than any of them.
+NUMBER = "#" * (MAX_BYTES + 1)
+
 # Why a moment of the calendar does not fit a column, as messages count it.
 WITH_TIME = "with a time"
 WITH_OFFSET = "with an offset from UTC"
 WITHOUT_OFFSET = "without an offset from UTC"
 TOO_FINE = "finer than a microsecond"
+OF_NUMBERS = "as numbers"
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the offset is taken off apart
 _MOMENT = re.compile(
@@ -105,7 +111,7 @@ def _parsed(text: str, kind: Kind) -> int | str | None:
     """Give a moment on the axis, or why it does not fit, or None where it is none."""
     match = _MOMENT.fullmatch(text)
     if match is None or len(text) > MAX_CHARACTERS:
-        return None
+        return OF_NUMBERS if text == NUMBER else None
     time, offset, fraction = match["time"], match["offset"], match["fraction"] or ""
     try:
         since = dt.datetime.fromisoformat(f"{match['date']} {time or '00:00'}") - _EPOCH

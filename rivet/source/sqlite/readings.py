@@ -19,8 +19,6 @@ _FIRST_VALUES = {
     **dict.fromkeys((Kind.BINARY, Kind.UUID), "x''"),
 }
 _UUID = "-".join("?" * n for n in (8, 4, 4, 4, 12))
-# Of a text in a column of dates; in UTF-16 its characters take two.
-MAX_DATE_BYTES = 2 * iso.MAX_CHARACTERS
 # Stands in the examination for a number that is no moment; no moment is so early.
 NO_MOMENT = -(2**63)
 
@@ -84,8 +82,10 @@ class Reading:
             return f"(({in_calendar}) AND {self.key} IS NULL OR {is_number})"
         if self.override is None:
             return self._misfit_of_declared
-        if self.kind is Kind.STRING:
-            return "0"
+        if self.kind is Kind.STRING:  # in UTF-16, an odd byte would be cut off
+            return (
+                f"(typeof({self.name}) = 'blob' AND CAST(CAST({self.name} AS TEXT) AS BLOB) <> {self.name})"
+            )
         return f"({self.name} IS NOT NULL AND {self._converted} IS NULL)"
 
     @property
@@ -98,8 +98,9 @@ class Reading:
         """Write what the examination reads of a date or timestamp: its text, or what its number is."""
         if self.unit is not None:
             return f"ifnull({self.key}, CASE WHEN {self.name} IS NOT NULL THEN {NO_MOMENT} END)"
-        is_short = f"typeof({self.name}) = 'text' AND octet_length({self.name}) <= {MAX_DATE_BYTES}"
-        return f"CASE WHEN {is_short} THEN {self.name} WHEN {self.name} IS NOT NULL THEN '' END"
+        is_short = f"typeof({self.name}) = 'text' AND octet_length({self.name}) <= {iso.MAX_BYTES}"
+        others = f"WHEN {self.misfit} THEN '{iso.NUMBER}' WHEN {self.name} IS NOT NULL THEN ''"
+        return f"CASE WHEN {is_short} THEN {self.name} {others} END"
 
     @property
     def is_by_key(self) -> bool:
