@@ -16,6 +16,7 @@ from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Account, Shape, prove, run_scans
 from rivet.export.stage import Stager
 from rivet.outcome import ExportOutcome
+from rivet.plan.changes import changed_columns
 from rivet.plan.names import SUCCESS_FILE
 from rivet.prepare import Prepared, prepare, refuse_vanished
 from rivet.publish.publisher import Publisher
@@ -24,6 +25,7 @@ from rivet.publish.tree import Tree, read_tree
 from rivet.publish.vanished import decide_vanished
 from rivet.record import Record
 from rivet.source.protocol import Source
+from rivet.wording import counted
 
 # With `publish: eager`, partitions that have been passed are published in groups, since each group
 # rewrites the export file.
@@ -77,7 +79,7 @@ class _Export:
         self._prepared = prepared
         self._tree = tree
         self._account = Account()
-        self._warnings = [*record.described.run_advice, *tree.warnings()]
+        self._warnings = [*record.described.run_advice, *tree.warnings(), *self._changes()]
 
     def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
         refuse_vanished(self._export, self._prepared, self._tree.entries.values())
@@ -134,6 +136,14 @@ class _Export:
             expected=expected,
         )
 
+    def _changes(self) -> list[str]:
+        """Tell how the columns differ from those of the run before."""
+        if self._tree.export is None:
+            return []
+        changes = changed_columns(self._tree.export.schema, self._record.blank().schema)
+        since = f"the columns have changed since run {self._tree.export.run_id!r}"
+        return [f"{since}: {changes}"] if changes else []
+
     def _shape(self) -> Shape:
         names = tuple(c.name for c in self._described.relation.columns)
         nulled = self._described.relation.nulled
@@ -159,7 +169,14 @@ class _Export:
         null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
         finished = publisher.complete(self._record.finished(account, null_rows))
         tally = publisher.tally
-        self._context.listener(Event("published", self._export.name, f"{tally.written} partitions published"))
+        facts: dict[str, object] = {
+            "written": tally.written,
+            "unchanged": tally.unchanged,
+            "removed": tally.removed,
+            "bytes_written": tally.bytes_written,
+        }
+        message = f"{counted(tally.written, 'partition')} published"
+        self._context.listener(Event("published", self._export.name, message, facts))
         return ExportOutcome(
             name=self._export.name,
             status="complete",
@@ -231,7 +248,7 @@ class _Export:
             "sort_bytes": self._prepared.sort_bytes,
             "consistency": self._described.relation.consistency.value,
         }
-        message = f"{probe.rows:,} rows, {scans} scan{'' if scans == 1 else 's'}"
+        message = f"{counted(probe.rows, 'row')}, {counted(scans, 'scan')}"
         self._context.listener(Event("planned", self._export.name, message, facts))
 
     def _tell_progress(self, rows: int) -> None:

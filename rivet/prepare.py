@@ -18,6 +18,7 @@ from rivet.plan.unrepresentable import nulled_columns
 from rivet.plan.windows import Axis
 from rivet.publish.vanished import decide_vanished, possibly_present
 from rivet.source.protocol import Probe, Session
+from rivet.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,11 @@ class _Preparation:
         if self._counts is None:
             relation = self._described.relation
             counts = tuple(self._session.count_windows(relation, self._column, self._axis, self._probe.span))
-            counted = sum(c.rows for c in counts) + self._probe.null_partition_rows
-            if self._described.is_steady and counted != self._probe.rows:
+            found = sum(c.rows for c in counts) + self._probe.null_partition_rows
+            if self._described.is_steady and found != self._probe.rows:
                 raise IntegrityError(
-                    f"the query gave {self._probe.rows} rows at first and {counted} when counted by window",
+                    f"the query gave {counted(self._probe.rows, 'row')} at first and {found:,} when counted "
+                    "by window",
                     hint="a query that gives other rows each time it runs (LIMIT without a total order, "
                     "random(), now()) cannot be exported by partition",
                 )

@@ -44,9 +44,7 @@ class LineListener:
 
     def _is_too_soon(self, event: Event) -> bool:
         now = self._monotonic()
-        # One published partition is progress to people; machines get each of them.
-        is_progress = event.kind == "progress" or (event.kind == "published" and not self._as_json)
-        if is_progress and now - self._told.setdefault(event.export, now) < PROGRESS_SECONDS:
+        if event.kind == "progress" and now - self._told.setdefault(event.export, now) < PROGRESS_SECONDS:
             return True
         self._told[event.export] = now
         return False

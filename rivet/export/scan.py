@@ -16,6 +16,7 @@ from rivet.plan.layout import Partition
 from rivet.plan.scans import Scan
 from rivet.plan.windows import Axis, Window
 from rivet.source.protocol import Batches, Consistency, Probe
+from rivet.wording import counted
 
 _UNSTEADY = (
     "a query that gives other rows each time it runs (LIMIT without a total order, random(), now()) cannot "
@@ -193,6 +194,6 @@ def prove(
 def _agree(what: str, seen: int, claimed: int, who: str) -> None:
     if seen != claimed:
         raise IntegrityError(
-            f"{what}: {seen} rows came through, {who} {claimed}",
+            f"{what}: {counted(seen, 'row')} came through, {who} {claimed:,}",
             hint=_UNSTEADY,
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rivet.manifest.codec import marker_of
 from rivet.manifest.model import Manifest, Part
 from rivet.manifest.verdict import Code, Finding, Level
+from rivet.wording import counted
 
 # What readers glob for.
 _DATA_SUFFIX = ".parquet"
@@ -185,10 +186,12 @@ def verify_part(
 ) -> Iterator[Finding]:
     """Find what differs between a part and what the manifest claims of it."""
     if observed is None:
-        yield error(Code.PART_MISSING, path, f"the part with {claimed.row_count} rows is not there")
+        yield error(
+            Code.PART_MISSING, path, f"the part with {counted(claimed.row_count, 'row')} is not there"
+        )
         return
     if observed.size_bytes != claimed.size_bytes:
-        message = f"the size is {observed.size_bytes} bytes, expected {claimed.size_bytes}"
+        message = f"the size is {counted(observed.size_bytes, 'byte')}, expected {claimed.size_bytes:,}"
         yield error(Code.PART_SIZE, path, message)
     if observed.sha256 is not None and observed.sha256 != claimed.sha256:
         message = f"the sha256 is {observed.sha256}, expected {shown(claimed.sha256)}"
@@ -199,7 +202,7 @@ def verify_part(
     if footer is None:
         return
     if footer.row_count != claimed.row_count:
-        message = f"the footer counts {footer.row_count} rows, expected {claimed.row_count}"
+        message = f"the footer counts {counted(footer.row_count, 'row')}, expected {claimed.row_count:,}"
         yield error(Code.PART_ROWS, path, message)
     difference = _schema_difference(footer, manifest)
     if difference is not None:
@@ -251,7 +254,7 @@ def _schema_difference(footer: Footer, manifest: Manifest) -> str | None:
         if seen != wanted:
             return f"column {number} is {shown(seen)}, and the manifest has {shown(wanted)}"
     if len(footer.schema) != len(expected):
-        return f"the part has {len(footer.schema)} columns, and the manifest has {len(expected)}"
+        return f"the part has {counted(len(footer.schema), 'column')}, and the manifest has {len(expected)}"
     return None
 
 
@@ -272,11 +275,11 @@ def _verify_bounds(
     if window is None:
         if footer.null_rows != footer.row_count:
             rows = footer.row_count - footer.null_rows
-            message = f"{rows} rows of the NULL partition have a value in {column!r}"
+            message = f"the NULL partition has a value in {column!r} in {counted(rows, 'row')}"
             yield error(Code.PART_OUTSIDE_WINDOW, path, message)
         return
     if footer.null_rows:
-        message = f"{footer.null_rows} rows have NULL in {column!r}, outside the NULL partition"
+        message = f"{column!r} is NULL in {counted(footer.null_rows, 'row')}, outside the NULL partition"
         yield error(Code.PART_OUTSIDE_WINDOW, path, message)
     if any(bound is not None and not window.start <= bound < window.end for bound in bounds):
         message = f"{column!r} spans {seen}, outside [{window.start_text}, {window.end_text})"

@@ -11,6 +11,10 @@ from collections.abc import Iterator, Mapping
 from rivet.manifest.model import ExportFile, Manifest, PartitionEntry, PendingPartition
 from rivet.manifest.verdict import Code, Finding
 from rivet.manifest.verify import error, note, shown
+from rivet.wording import counted
+
+# Enough to tell which partitions share a schema.
+_SHOWN_FINGERPRINT = len("sha256:") + 8
 
 
 def verify_export(
@@ -53,8 +57,8 @@ def verify_unrepresentable(export: ExportFile, seen: Mapping[str, int], path: st
         expected, rows = export.unrepresentable_rows.get(name, 0), seen.get(name, 0)
         if rows != expected:
             message = (
-                f"the live partitions have {rows} rows with an unrepresentable value in {shown(name)}, and "
-                f"unrepresentable_rows is {expected}"
+                f"the live partitions have {counted(rows, 'row')} with an unrepresentable value in "
+                f"{shown(name)}, and unrepresentable_rows is {expected:,}"
             )
             yield error(Code.TOTALS_DIFFER, path, message)
 
@@ -106,10 +110,10 @@ def verify_absent(
     elif entry is not None and entry.state == "failed" and not entry.manifest_sha256:
         yield _failed(entry, path)
     elif files:
-        message = f"{export.manifest_name!r} is not there, beside {files} files"
+        message = f"{export.manifest_name!r} is not there, beside {counted(files, 'file')}"
         yield error(Code.MANIFEST_MISSING, path, message)
     else:
-        rows = "" if entry is None else f" with {entry.row_count} rows"
+        rows = "" if entry is None else f" with {counted(entry.row_count, 'row')}"
         yield error(Code.PARTITION_MISSING, path, f"the partition{rows} is not there")
 
 
@@ -164,7 +168,8 @@ def _verify_agreement(
         names = [c["name"] for c in manifest.schema]
         expected_names = [c["name"] for c in export.schema]
         what = "types" if names == expected_names else f"columns {shown(names)} for {shown(expected_names)}"
-        message = f"the schema is not that of the export: other {what}"
+        fingerprint = manifest.schema_fingerprint[:_SHOWN_FINGERPRINT]
+        message = f"the schema {shown(fingerprint)} is not that of the export: other {what}"
         yield make(Code.PARTITION_SCHEMA, path, message)
 
 
@@ -180,14 +185,16 @@ def _verify_distinct(export: ExportFile, path: str) -> Iterator[Finding]:
 def _verify_totals(export: ExportFile, path: str, null_value: str) -> Iterator[Finding]:
     rows = sum(entry.row_count for entry in export.partitions)
     if rows != export.row_count:
-        message = f"row_count is {export.row_count}, and the partitions have {rows} rows"
+        message = f"row_count is {export.row_count:,}, and the partitions have {counted(rows, 'row')}"
         yield error(Code.TOTALS_DIFFER, path, message)
     if export.status != "complete":
         return  # the totals at the source are of another moment than the partitions
     live = [entry for entry in export.partitions if entry.state == "live"]
     rows = sum(entry.row_count for entry in live)
     if export.source_rows is not None and rows != export.source_rows:
-        message = f"the live partitions have {rows} rows, and the source had {export.source_rows}"
+        message = (
+            f"the live partitions have {counted(rows, 'row')}, and the source had {export.source_rows:,}"
+        )
         yield error(Code.TOTALS_DIFFER, path, message)
     if export.partition is None or export.source_null_rows is None:
         return
@@ -195,5 +202,5 @@ def _verify_totals(export: ExportFile, path: str, null_value: str) -> Iterator[F
     expected = export.source_null_rows + export.unrepresentable_rows.get(export.partition.column, 0)
     rows = sum(entry.row_count for entry in live if entry.value == null_value)
     if rows != expected:
-        message = f"the NULL partition has {rows} rows, and the source had {expected}"
+        message = f"the NULL partition has {counted(rows, 'row')}, and the source had {expected:,}"
         yield error(Code.TOTALS_DIFFER, path, message)

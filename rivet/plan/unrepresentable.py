@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rivet.errors import PlanError
 from rivet.plan.probe import Probe
 from rivet.plan.schema import Column, Kind
+from rivet.wording import counted
 
 _NO_DATE = "fits no calendar (infinity, zero date, BC, beyond year 9999, or no date at all)"
 _NO_DECIMAL = "no decimal can hold (NaN or infinity)"
@@ -27,7 +28,8 @@ def nulled_columns(columns: Sequence[Column], probe: Probe, policy: str) -> froz
     held = dict(probe.unrepresentable)
     if held and policy == "error":
         found = [
-            f"column {c.name!r}: {held[c.name]} of {probe.rows} rows hold a value that "
+            f"column {c.name!r}: {held[c.name]:,} of {counted(probe.rows, 'row')} "
+            f"{'holds' if held[c.name] == 1 else 'hold'} a value that "
             f"{_NO_DECIMAL if c.type.kind is Kind.DECIMAL else _NO_DATE}"
             for c in columns
             if c.name in held

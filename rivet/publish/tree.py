@@ -11,6 +11,7 @@ from rivet.manifest.codec import DecodeError, decode_export, decode_manifest, di
 from rivet.manifest.model import ExportFile, ExportPartitionFacts, Manifest, PartitionEntry
 from rivet.plan.layout import Layout
 from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, run_id_of_part
+from rivet.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Tree:
         foreign = [n for n in parts if not self.owns(n) or n.rpartition("/")[0] in self.strays]
         if not foreign:
             return []
-        count = f"{len(foreign)} foreign Parquet file{'s' if len(foreign) > 1 else ''}"
+        count = counted(len(foreign), "foreign Parquet file")
         return [
             f"{count} in the tree, such as {foreign[0]!r}: left alone, but readers that glob will read them"
         ]

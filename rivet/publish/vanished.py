@@ -13,6 +13,7 @@ from rivet.manifest.model import PartitionEntry
 from rivet.plan.probe import Probe
 from rivet.plan.scans import WindowCount
 from rivet.plan.windows import NULL_VALUE, Axis
+from rivet.wording import counted
 
 _SHOWN = 5
 
@@ -52,10 +53,10 @@ def decide_vanished(
     if policy is None:
         refused = [e for e in gone if not _inside(e, axis, span)]
     if refused:
-        labels = ", ".join(f"{_label(e)} ({_counted(e.row_count, 'row')})" for e in refused[:_SHOWN])
+        labels = ", ".join(f"{_label(e)} ({counted(e.row_count, 'row')})" for e in refused[:_SHOWN])
         more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
-        partitions = _counted(len(refused), "live partition")
-        rows = _counted(sum(e.row_count for e in refused), "row")
+        partitions = counted(len(refused), "live partition")
+        rows = counted(sum(e.row_count for e in refused), "row")
         raise PlanError(
             f"the source holds no rows any more for {partitions} with {rows}: {labels}{more}",
             hint="if that is right, set vanished: remove to remove them, or vanished: keep to keep them",
@@ -90,7 +91,3 @@ def _inside(entry: PartitionEntry, axis: Axis | None, span: tuple[int, int] | No
 
 def _label(entry: PartitionEntry) -> str:
     return "the whole export" if entry.value is None else entry.value
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -12,7 +12,8 @@ from rivet.outcome import PlanOutcome
 from rivet.plan.windows import NULL_VALUE
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
-from rivet.report.wording import by_column, counted, one_line, size
+from rivet.report.wording import by_column, one_line, size
+from rivet.wording import counted
 
 MAX_PARTITIONS = 60
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from rivet.events import Event
 from rivet.report.wording import one_line
+from rivet.wording import counted
 
 _LEVELS = {"warning": "warning", "failed": "error"}
 
@@ -62,6 +63,7 @@ def event_text(event: Event) -> str:
     >>> event_text(Event("progress", "e", "", {"rows": 1000, "of": 3000}))
     '1,000 of 3,000 rows'
     """
-    if event.message or "rows" not in event.facts:
+    rows, known = event.facts.get("rows"), event.facts.get("of")
+    if event.message or not isinstance(rows, int):
         return event.message or event.kind
-    return " of ".join(f"{event.facts[key]:,}" for key in ("rows", "of") if key in event.facts) + " rows"
+    return f"{rows:,} of {counted(known, 'row')}" if isinstance(known, int) else counted(rows, "row")

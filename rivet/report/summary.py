@@ -9,7 +9,8 @@ from rivet.errors import Problem
 from rivet.outcome import ExportOutcome, RunOutcome
 from rivet.report.errors import error_lines
 from rivet.report.validation import findings_table, verdict_line
-from rivet.report.wording import by_column, counted, duration, one_line, size
+from rivet.report.wording import by_column, duration, one_line, size
+from rivet.wording import counted
 
 
 def run_lines(outcome: RunOutcome) -> list[str]:

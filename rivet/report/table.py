@@ -8,7 +8,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Sequence
 
-from rivet.report.wording import counted, one_line
+from rivet.report.wording import one_line
+from rivet.wording import counted
 
 
 def table(

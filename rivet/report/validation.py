@@ -12,7 +12,8 @@ from rivet.manifest.verdict import Level, Verdict
 from rivet.outcome import ValidateOutcome
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
-from rivet.report.wording import counted, one_line, size
+from rivet.report.wording import one_line, size
+from rivet.wording import counted
 
 MAX_FINDINGS = 200
 

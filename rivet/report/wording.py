@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rivet.wording import counted
+
 
 def one_line(text: str) -> str:
     r"""Escape every character that is not printable, so that no name can forge a line or steer a terminal.
@@ -20,15 +22,6 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """Count things in words.
-
-    >>> counted(1, "scan"), counted(3000, "row"), counted(0, "scan")
-    ('1 scan', '3,000 rows', '0 scans')
-    """
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def by_column(counts: Mapping[str, int]) -> str:

@@ -18,6 +18,7 @@ from rivet.errors import ColumnError, SourceUnavailable
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from rivet.source.arrow import arrow_schema
 from rivet.source.from_text import bytes_of_hex, check_infinities, from_text, shortened
+from rivet.wording import counted
 
 MAX_BLOCK_BYTES = 2**31 - 2  # the CSV reader counts bytes, and Arrow's strings their offsets, in 32 bits
 _BOM = b"\xef\xbb\xbf"
@@ -139,7 +140,7 @@ class CsvDecoder:
         if match is None:
             # The reader quotes the whole row here, which is no one's to read in a log.
             return SourceUnavailable(
-                f"the server sent a row that does not have the {len(self._columns)} columns described"
+                f"the server sent a row that has not the {counted(len(self._columns), 'column')} described"
             )
         return self._column_error(int(match.group(1)), shortened(match.group(2), _SHOWN_CHARACTERS))
 

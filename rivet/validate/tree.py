@@ -26,6 +26,7 @@ from rivet.plan.names import EXPORT_FILE, MANIFEST_NAMES
 from rivet.plan.schema import schema_fingerprint
 from rivet.plan.windows import NULL_VALUE
 from rivet.validate.partition import Looked, Onlooker
+from rivet.wording import counted
 
 Depth = Literal["quick", "full"]
 
@@ -235,6 +236,6 @@ def _verify_other(onlooker: Onlooker, name: str) -> Iterable[Finding]:
             rows = decode_manifest(data).row_count
         except DecodeError:
             return verify_unlisted([name])
-        message = f"the export file does not list this partition of {rows} rows"
+        message = f"the export file does not list this partition of {counted(rows, 'row')}"
         return [error(Code.PARTITION_UNLISTED, directory, message)]
     return verify_unlisted([name])

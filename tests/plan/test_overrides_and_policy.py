@@ -51,7 +51,7 @@ def test_error_names_each_column_in_order_with_what_is_wrong_with_it() -> None:
 
     at, n = str(caught.value).split("; ")
     assert at.startswith("column 'at': 2 of 10 rows hold a value that fits no calendar (infinity, zero")
-    assert n == "column 'n': 1 of 10 rows hold a value that no decimal can hold (NaN or infinity)"
+    assert n == "column 'n': 1 of 10 rows holds a value that no decimal can hold (NaN or infinity)"
 
 
 @pytest.mark.parametrize(

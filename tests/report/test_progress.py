@@ -20,6 +20,7 @@ TIME = "2023-01-02T03:04:05.678901Z"
         (Event("failed", "events", "reset"), "events: error: reset"),
         (Event("progress", "events", "", {"rows": 1000, "of": 3000}), "events: 1,000 of 3,000 rows"),
         (Event("progress", "a\nb", "", {"rows": 5}), r"a\nb: 5 rows"),
+        (Event("progress", "events", "", {"rows": 1, "of": 1}), "events: 1 of 1 row"),
     ],
 )
 def test_a_line_begins_with_time_and_run_id(event: Event, line: str) -> None:

@@ -186,4 +186,12 @@ def test_a_log_of_json_lines_tells_the_whole_run(tmp_path: Path, postgres_databa
     assert (failed["level"], failed["facts"]["exit_code"]) == ("error", 2)
     (planned,) = (line for line in lines if line["kind"] == "planned")
     assert (planned["facts"]["rows"], planned["facts"]["null_rows"], planned["facts"]["scans"]) == (11, 2, 1)
+    (published,) = (line for line in lines if (line["kind"], line["export"]) == ("published", "first"))
+    first = next(e for e in document["exports"] if e["name"] == "first")
+    assert published["facts"] == {
+        "written": first["partitions_written"],
+        "unchanged": first["partitions_unchanged"],
+        "removed": first["partitions_removed"],
+        "bytes_written": first["bytes_written"],
+    }
     assert lines[-1]["facts"] == document
