@@ -274,21 +274,34 @@ def test_rows_longer_than_max_allowed_packet(mysql_family: Database) -> None:
         assert read_all(mysql_family, query="SELECT a FROM t").num_rows == len(sizes)
 
 
-def test_a_row_that_cannot_be_rendered_is_never_null(mysql_family: Database) -> None:
-    """A row of many short values that outgrows max_allowed_packet stops the scan with the mend."""
+def test_a_row_of_many_short_values_outgrows_a_packet(mysql_family: Database) -> None:
+    """Such a row is read whole, too."""
     columns = ", ".join(f"c{i} varchar(200)" for i in range(39))
     values = ", ".join(["REPEAT('x', 200)"] * 39)
     mysql_family.execute(
         f"CREATE TABLE t ({columns}) CHARACTER SET latin1; INSERT INTO t (c1) VALUES ('y'), (NULL);"
         f"INSERT INTO t VALUES ({values}); INSERT INTO t (c1) VALUES ('z')"
     )
+    with global_settings(mysql_family, max_allowed_packet=4096):
+        rows = read_all(mysql_family, table="t").to_pylist()
+    assert [row["c1"] for row in rows] == ["y", None, "x" * 200, "z"]
+    assert list(rows[2].values()) == ["x" * 200] * 39
+
+
+def test_a_row_that_cannot_be_rendered_is_never_null(mysql_family: Database) -> None:
+    """A row of numbers that outgrows max_allowed_packet stops the scan with the mend."""
+    columns = ", ".join(f"c{i} decimal(38,0)" for i in range(120))
+    mysql_family.execute(
+        f"CREATE TABLE t ({columns}); INSERT INTO t (c1) VALUES (1), (NULL);"
+        f"INSERT INTO t VALUES ({', '.join(['9' * 38] * 120)})"
+    )
     with global_settings(mysql_family, max_allowed_packet=4096), source_of(mysql_family).session() as session:
         relation = session.describe(Request("t"))
         with pytest.raises(ColumnError, match="max_allowed_packet") as caught:
             read_scan(session, relation)
         assert "raise max_allowed_packet" in (caught.value.hint or "")
-        assert session.probe(relation, None).rows == 4
-    assert read_all(mysql_family, table="t").num_rows == 4
+        assert session.probe(relation, None).rows == 3
+    assert read_all(mysql_family, table="t").num_rows == 3
 
 
 def test_a_table_that_is_altered_under_way_is_unavailable(mysql_family: Database) -> None:

@@ -98,8 +98,8 @@ class Rendering:
             doubled = f"REPLACE({self.value}, {_HEX_QUOTE}, {_HEX_DOUBLED})"
             return f"IF({{v}} IS NULL, X'', CONCAT({_HEX_QUOTE}, {doubled}, {_HEX_QUOTE}))"
         if self.type.kind is Kind.INSTANT:
-            # IS NULL may take zero dates for NULL, and CONCAT may take NULL for empty text.
-            return f"IF({{v}} <=> NULL, X'', CONCAT({self.value}, 'Z'))"
+            # It leaves NULL out, where IS NULL may take zero dates for it, and CONCAT it for empty text.
+            return f"CONCAT_WS('Z', {self.value}, X'')"
         return f"IFNULL({self.value}, X'')"
 
     def column(self, name: str, source: SourceType) -> Column:
