@@ -13,6 +13,8 @@ from rivet.errors import Problem
 
 _REFERENCE = re.compile(r"\$\{env:([^}]*)(\}?)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What hardly anybody has for a password.
+_USUAL_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 
 def replaced(place: Place, environ: Mapping[str, str]) -> tuple[dict[str, object], list[Problem]]:
@@ -60,6 +62,12 @@ def variable(name: str, path: str, environ: Mapping[str, str]) -> tuple[str, Pro
             "write the variable's name here, and its value into the environment",
         )
     if name not in environ:
+        if not _USUAL_NAME.fullmatch(name):  # a password may be a valid name, too
+            return "", Problem(
+                path,
+                "the environment variable that it names is not set",
+                "export it; it is the variable's name that stands here, not its value",
+            )
         return "", Problem(path, f"environment variable {name!r} is not set", f"export {name}=…")
     if not is_unicode(environ[name]):
         return "", Problem(path, f"environment variable {name!r} is not UTF-8")

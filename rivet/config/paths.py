@@ -110,10 +110,20 @@ def split_path(path: str, directory: Path) -> tuple[Path, str]:
     """
     segments = path.split("/")
     if PARTITION not in segments:
-        return directory / path, ""
+        return tidied(directory / path), ""
     cut = segments.index(PARTITION)
     root = "/".join(segments[:cut]) or ("/" if cut else ".")
-    return directory / root, "/".join(segment for segment in segments[cut:] if segment)
+    return tidied(directory / root), "/".join(segment for segment in segments[cut:] if segment)
+
+
+def tidied(path: Path) -> Path:
+    """Take `..` out of a path, except where it stands behind a link and leads elsewhere than its text says.
+
+    >>> tidied(Path("/nowhere/conf/../out"))
+    PosixPath('/nowhere/out')
+    """
+    plain = Path(os.path.normpath(path))
+    return plain if os.path.realpath(plain) == os.path.realpath(path) else path
 
 
 def overlaps(roots: Sequence[Path]) -> list[tuple[int, int]]:

@@ -70,7 +70,7 @@ class LocalDestinationSettings:
     """A directory tree.
 
     Attributes:
-        root: The directory that holds the partitions and the export file, absolute, as the user spelled it.
+        root: The directory that holds the partitions and the export file, absolute, links not followed.
         template: What follows the root, with `{partition}`, no final slash; empty without `partition_by`.
     """
 
@@ -78,8 +78,84 @@ class LocalDestinationSettings:
     template: str
     manifest_name: str = "manifest.json"
 
+    @property
+    def label(self) -> str:
+        """Give the root for people."""
+        return str(self.root)
 
-DestinationSettings = LocalDestinationSettings
+
+@dataclass(frozen=True, slots=True)
+class S3DestinationSettings:
+    """A prefix in a bucket of S3, or of a store that speaks its protocol.
+
+    Attributes:
+        prefix: What the keys of the root begin with: no leading `/`, one final `/`; empty only where the user
+            wants the whole bucket.
+        template: As for a local tree.
+        region: None: the SDK's own, and us-east-1 with an endpoint.
+        endpoint_url: None: AWS. Where it is given nothing goes to AWS, and checksum headers are sent only
+            where they are required.
+        addressing_style: Whether the bucket stands in the path or in the host name of a URL.
+        profile: A section of the SDK's own files, or None.
+        access_key: Already resolved, together with `secret_key`; None: the SDK's own chain.
+        ca_file: Authorities to trust, an absolute path; None: the SDK's own.
+        server_side_encryption: As the header has it, such as `AES256` or `aws:kms`; None: the bucket's own.
+        acl: A canned one; None: none is sent.
+    """
+
+    bucket: str
+    prefix: str
+    template: str
+    manifest_name: str = "manifest.json"
+    region: str | None = None
+    endpoint_url: str | None = None
+    addressing_style: Literal["auto", "path", "virtual"] = "auto"
+    profile: str | None = None
+    access_key: Secret | None = None
+    secret_key: Secret | None = None
+    session_token: Secret | None = None
+    ca_file: Path | None = None
+    storage_class: str | None = None
+    server_side_encryption: str | None = None
+    kms_key_id: str | None = None
+    acl: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Give the root for people."""
+        return f"s3://{self.bucket}/{self.prefix}"
+
+
+@dataclass(frozen=True, slots=True)
+class GcsDestinationSettings:
+    """A prefix in a bucket of Google Cloud Storage.
+
+    Attributes:
+        prefix: As for S3.
+        template: As for a local tree.
+        project: None: the credentials' own.
+        credentials_file: A service account's or other credentials in JSON, an absolute path; None: the
+            application's default ones.
+        endpoint_url: None: STORAGE_EMULATOR_HOST, or else Google. Where one is given nothing goes to Google.
+        anonymous: Send no credentials at all.
+    """
+
+    bucket: str
+    prefix: str
+    template: str
+    manifest_name: str = "manifest.json"
+    project: str | None = None
+    credentials_file: Path | None = None
+    endpoint_url: str | None = None
+    anonymous: bool = False
+
+    @property
+    def label(self) -> str:
+        """Give the root for people."""
+        return f"gs://{self.bucket}/{self.prefix}"
+
+
+DestinationSettings = LocalDestinationSettings | S3DestinationSettings | GcsDestinationSettings
 
 
 @dataclass(frozen=True, slots=True)

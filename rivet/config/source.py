@@ -13,6 +13,7 @@ from rivet.config.check import checked
 from rivet.config.environment import variable
 from rivet.config.files import read_text
 from rivet.config.model import Source
+from rivet.config.paths import tidied
 from rivet.config.place import Place
 from rivet.config.settings import Secret, SourceSettings, Tls
 from rivet.config.url import Location, UrlError, parse_url
@@ -64,7 +65,7 @@ def source_settings(
         user=location.user,
         password=location.password,
         database=None if sqlite else location.database,
-        path=directory / location.database if sqlite and location.database else None,
+        path=tidied(directory / location.database) if sqlite and location.database else None,
         tls=tls,
         **source.model_dump(
             include={
@@ -165,13 +166,16 @@ def _tls(
     if source.type == "sqlite":
         problems.append(place.problem(("tls",), "has no meaning for type sqlite", "remove it"))
     socket = location is not None and (location.host or "").startswith("/")
-    if source.type == "postgres" and socket and mode not in (None, "disable"):
-        message = "PostgreSQL has no TLS over a Unix socket"
+    if socket and mode not in (None, "disable"):
+        message = f"mode {mode} cannot be had over a Unix socket"
         problems.append(place.problem(("tls",), message, "remove it, or name a host"))
-    ca_file = None if source.tls.ca_file is None else directory / source.tls.ca_file
+    ca_file = None if source.tls.ca_file is None else tidied(directory / source.tls.ca_file)
     if ca_file is not None and mode in ("disable", "require"):
         message = f"is not used by mode {mode}"
         problems.append(place.problem(("tls", "ca_file"), message, "write `mode: verify-ca` or verify-full"))
+    elif ca_file is None and mode == "verify-ca" and not place.states("tls", "ca_file"):
+        message = "is missing: mode verify-ca would trust anyone whom a public authority has signed"
+        problems.append(place.problem(("tls", "ca_file"), message, "name it, or write `mode: verify-full`"))
     elif ca_file is not None and not ca_file.is_file():
         problems.append(place.problem(("tls", "ca_file"), "{found} is no file"))
     return (None if mode is None else Tls(mode, ca_file)), problems

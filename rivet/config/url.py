@@ -25,6 +25,7 @@ _SCHEMES: dict[str, Engine] = {
     "sqlite": "sqlite",
 }
 _MAX_LENGTH = 8192
+_QUOTES = "'\"`\u2018\u2019\u201c\u201d"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9.-]*)(?:\+[A-Za-z0-9_]+)?://")
 _USERINFO = re.compile(r"(?P<user>[^:/?#]*)(?::(?P<password>.*))?", re.DOTALL)
 _ADDRESS = re.compile(
@@ -88,6 +89,13 @@ def parse_url(text: str) -> Location:
     ('app', 'p@ss/w?rd#1%', 'db.example', 5432, 'shop')
     """
     text = text.strip()
+    if not text:
+        raise UrlError("the URL is empty", f"begin with one of {', '.join(_SCHEMES)}, and ://")
+    if text[0] in _QUOTES:
+        raise UrlError(
+            "the URL begins with a quote, which is no part of it",
+            "take the quotes away: files of variables, such as Docker's, hand them on with the value",
+        )
     scheme = _SCHEME.match(text)
     engine = _SCHEMES.get(scheme[1].lower()) if scheme else None
     if scheme is None or engine is None or len(text) > _MAX_LENGTH:

@@ -67,6 +67,11 @@ def test_passwords_arrive_as_they_are(
             "$.source.url",
             "expected the name of an environment variable: letters, digits and _",
         ),
+        (
+            "{type: mysql, host: h, database: d, password_env: hunter2}",
+            "$.source.password_env",
+            "the environment variable that it names is not set",
+        ),
         ("{type: mysql, url: '${env:GONE'}", "$.source.url", "'${env:' has no '}'"),
         ("{type: mysql, url_env: BYTES}", "$.source.url_env", "environment variable 'BYTES' is not UTF-8"),
     ],
@@ -107,6 +112,7 @@ URL = f"postgresql://app:{SECRET}@db/shop"
         "{type: postgres, password: '${env:S}', host: 'a b', database: d}",
         f'{{type: postgres, password: "{SECRET}\\0", host: h, database: d}}',
         f"{{type: postgres, password: *{SECRET}, host: h}}",
+        f"{{type: postgres, password_env: {SECRET}, host: h, database: d}}",
         f"{{type: postgres, password: !{SECRET} x, host: h}}",
     ],
 )

@@ -164,7 +164,7 @@ def test_relative_paths_do_not_depend_on_the_working_directory(
 
     assert settings.source.password == Secret("pw")
     assert settings.exports[0].query == "SELECT '${env:NOT_REPLACED}' AS x -- 100%\n"
-    assert settings.exports[0].destination.root == tmp_path / "conf/../out"
+    assert settings.exports[0].destination.root == tmp_path / "out"
 
 
 def test_defaults_are_merged_under_each_export(load: Load) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rivet.config.paths import escaped_bytes, export_name_fault, key_fault, overlaps
+from rivet.config.paths import escaped_bytes, export_name_fault, key_fault, overlaps, split_path
 from rivet.plan.names import escape, part_name, partition_directory
 from rivet.plan.windows import NULL_VALUE
 
@@ -54,3 +54,14 @@ def test_overlaps_are_found_as_by_comparing_each_pair(segments: list[list[str]])
     told = {inner for _, inner in found}
     rest = [root for i, root in enumerate(roots) if i not in told]
     assert not any(a.is_relative_to(b) for i, a in enumerate(rest) for j, b in enumerate(rest) if i != j)
+
+
+def test_a_root_is_told_without_steps_back_unless_a_link_gives_them_a_meaning(tmp_path: Path) -> None:
+    """`../out` is the directory beside the config's; behind a link it is what the system says it is."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
+
+    assert split_path("../out/./events/{partition}/", tmp_path / "conf")[0] == tmp_path / "out" / "events"
+    assert split_path("../all", tmp_path / "conf")[0] == tmp_path / "all"
+    assert split_path("link/../out/{partition}", tmp_path)[0] == tmp_path / "link" / ".." / "out"

@@ -399,7 +399,7 @@ CASES = {
         "the URL is for postgres, the type is mysql",
         "agree",
     ),
-    "empty url": (_source("type: mysql, url_env: EMPTY"), "$.source.url_env", "no known scheme", "mysql"),
+    "empty url": (_source("type: mysql, url_env: EMPTY"), "$.source.url_env", "is empty", "mysql"),
     "tls in the url": (
         _source("type: postgres, url: 'postgresql://h/d?sslmode=require'"),
         "$.source.url",
@@ -433,8 +433,20 @@ CASES = {
     "tls socket": (
         _source("type: postgres, host: /run/pg, database: d, tls: {mode: require}"),
         "$.source.tls",
-        "no TLS over a Unix socket",
+        "mode require cannot be had over a Unix socket",
         "name a host",
+    ),
+    "tls mysql socket": (
+        _source("type: mysql, url: 'mysql://u@/d?unix_socket=/run/my.sock', tls: {mode: verify-full}"),
+        "$.source.tls",
+        "mode verify-full cannot be had over a Unix socket",
+        "name a host",
+    ),
+    "ca left out": (
+        _source("type: mysql, url_env: U, tls: {mode: verify-ca}"),
+        "$.source.tls.ca_file",
+        "is missing: mode verify-ca",
+        "verify-full",
     ),
     "ca unused": (
         _source("type: mysql, url_env: U, tls: {mode: require, ca_file: ca.pem}"),

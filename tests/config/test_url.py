@@ -48,7 +48,10 @@ def test_urls_are_read(url: str, parts: tuple[object, ...]) -> None:
 @pytest.mark.parametrize(
     ("url", "message", "hint"),
     [
-        ("", "no known scheme", "postgresql"),
+        ("", "is empty", "postgresql"),
+        (" \n", "is empty", "postgresql"),
+        ("'postgresql://u:p@h/d'", "begins with a quote", "take the quotes away"),
+        ('"postgresql://u:p@h/d"\n', "begins with a quote", "take the quotes away"),
         ("h/d", "no known scheme", "postgresql"),
         ("jdbc:postgresql://h/d", "no known scheme", "postgresql"),
         ("mssql://h/d", "no known scheme", "postgresql"),
