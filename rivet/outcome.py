@@ -67,7 +67,7 @@ class RunOutcome:
 
     Attributes:
         cause: The interruption or the bug that ended it early, or None; the export that it struck has
-            failed with 130 or 1, and those after it were skipped.
+            failed with 130 or 1, unless it had just ended, and those after it were skipped.
     """
 
     run_id: str
@@ -79,7 +79,10 @@ class RunOutcome:
     @property
     def exit_code(self) -> int:
         """Give the process's exit code."""
-        return worst_exit_code([e.exit_code for e in self.exports])
+        codes = [e.exit_code for e in self.exports]
+        if self.cause is not None:
+            codes.append(130 if isinstance(self.cause, KeyboardInterrupt) else 1)
+        return worst_exit_code(codes)
 
 
 def worst_exit_code(codes: Sequence[int]) -> int:

@@ -69,7 +69,10 @@ def run(
             outcome = _struck(export, error)
         outcomes.append(replace(outcome, duration_seconds=time.monotonic() - begun))
         if cause is None:
-            listener(_ending(outcome))
+            try:
+                listener(_ending(outcome))
+            except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - what has ended stays so
+                cause = error
         stopped = cause is not None or (outcome.exit_code != 0 and settings.on_error == "stop")
     return RunOutcome(run_id, started_at, clock(), tuple(outcomes), cause)
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from rivet.events import Event
+from rivet.run import run
 from tests.cli.conftest import REAL, finish
 from tests.run.command import Told, run_command, write_config
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import assert_equal, assert_valid, make_events
-from tests.run.running import by_day
+from tests.run.running import by_day, settings
 from tests.run.trees import snapshot
 from tests.servers.sqlite import SqliteDatabase
 
@@ -195,3 +197,25 @@ def test_a_log_of_json_lines_tells_the_whole_run(tmp_path: Path, postgres_databa
         "bytes_written": first["bytes_written"],
     }
     assert lines[-1]["facts"] == document
+
+
+@pytest.mark.parametrize(("raised", "exit_code"), [(KeyboardInterrupt(), 130), (ValueError("a bug"), 1)])
+def test_an_export_that_has_ended_is_told_whatever_its_telling_meets(
+    tmp_path: Path, sqlite_database: SqliteDatabase, raised: BaseException, exit_code: int
+) -> None:
+    """A listener that raises ends the run, and loses neither what was published nor what was to come."""
+    make_events(sqlite_database, "sqlite")
+    config = settings(tmp_path, sqlite_database.source, *(_export(tmp_path, n) for n in ("first", "last")))
+
+    def listen(event: Event) -> None:
+        if event.kind == "finished":
+            raise raised
+
+    outcome = run(config, listener=listen)
+
+    assert (outcome.exit_code, outcome.cause) == (exit_code, raised)
+    assert [(e.name, e.status, e.exit_code) for e in outcome.exports] == [
+        ("first", "complete", 0),
+        ("last", "skipped", 0),
+    ]
+    assert_equal(tmp_path / "out" / "first", sqlite_database)
