@@ -164,7 +164,7 @@ class _Preparation:
             size = self._largest_sort(scans)
         if size > limit:
             raise PlanError(
-                f"{self._export.where}.max_sort_size: the server would sort about {size:,} bytes, and at "
+                f"{self._export.where}.max_sort_size: the source would sort about {size:,} bytes, and at "
                 f"most {limit:,} are allowed",
                 hint="create an index that leads with the partition column, or raise max_sort_size",
             )

@@ -13,7 +13,7 @@ from rivet.destination.opening import open_destination
 from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
-from rivet.plan.advice import type_advice
+from rivet.plan.advice import folder_advice, type_advice
 from rivet.plan.resolve import near_miss
 from rivet.plan.windows import Window
 from rivet.prepare import Prepared, prepare, refuse_vanished
@@ -96,7 +96,9 @@ def check(settings: Settings, *, exports: Sequence[str] = (), listener: Listener
 
     def look(source: Source, export: ExportSettings) -> PlanOutcome:
         with source.session() as session:
-            return _checked(source, export, describe(session, export, settings.source.consistency))
+            described = describe(session, export, settings.source.consistency)
+        outcome = _checked(source, export, described)
+        return replace(outcome, warnings=(*outcome.warnings, *folder_advice(described.layout)))
 
     return _look(settings, exports, listener, look)
 

@@ -35,19 +35,22 @@ def key_advice(layout: Layout) -> list[str]:
     return lines
 
 
+def folder_advice(layout: Layout) -> list[str]:
+    """Warn of a manifest that some readers take for data."""
+    if layout.partitioning is None or layout.manifest_name.startswith("_"):
+        return []
+    advice = (
+        f"{layout.manifest_name} lies beside the data: readers that open whole folders may take it for data; "
+        "set manifest_name: _manifest.json for them"
+    )
+    return [advice]
+
+
 def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:
     """Warn of names and types that some readers take for something else."""
     lines = []
-    if layout.partitioning is not None:
-        if not layout.manifest_name.startswith("_"):
-            lines.append(
-                f"{layout.manifest_name} lies beside the data: readers that open whole folders may take it "
-                "for data; set manifest_name: _manifest.json for them"
-            )
-        if layout.partitioning.axis.kind is Kind.TIMESTAMP:
-            lines.append(
-                f"column {layout.partitioning.column!r} has no zone: its values are taken as they are"
-            )
+    if layout.partitioning is not None and layout.partitioning.axis.kind is Kind.TIMESTAMP:
+        lines.append(f"column {layout.partitioning.column!r} has no zone: its values are taken as they are")
     folded: dict[str, str] = {}
     for column in columns:
         other = folded.setdefault(column.name.casefold(), column.name)
@@ -92,7 +95,7 @@ def source_advice(
     lines = []
     if column is not None and not indexed:
         lines.append(
-            f"no index leads with {column.name!r}: one scan reads the whole table, sorted by the server"
+            f"no index leads with {column.name!r}: one scan reads the whole table, sorted at the source"
         )
     if table is not None and not primary_key:
         lines.append("no primary key: rows with equal dates may come in another order in another run")

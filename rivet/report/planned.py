@@ -73,7 +73,7 @@ def _facts(outcome: PlanOutcome) -> list[str]:
     if outcome.partitions is not None:
         facts.append(("partitions", f"{len(outcome.partitions):,}"))
     if outcome.scans is not None:
-        sort = f", sorting about {size(outcome.sort_bytes)} at the server" if outcome.sort_bytes else ""
+        sort = f", sorting about {size(outcome.sort_bytes)} at the source" if outcome.sort_bytes else ""
         facts.append(("read in", counted(len(outcome.scans), "scan") + sort))
     facts.append(("destination", outcome.destination))
     width = max(len(name) for name, _ in facts)

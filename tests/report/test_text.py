@@ -92,7 +92,7 @@ def test_a_plan_shows_each_partition_with_rows_and_path() -> None:
         f"  rows            1,005 (5 with NULL), from {PLAN.minimum} to {PLAN.maximum}",
         "  made NULL       2 values of 'price'",
         "  partitions      3",
-        "  read in         2 scans, sorting about 5.0 MB at the server",
+        "  read in         2 scans, sorting about 5.0 MB at the source",
         "  destination     /out/events/",
         "  day         expected rows  path",
         "  2023-01-01            400  day=2023-01-01",

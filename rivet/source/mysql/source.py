@@ -24,7 +24,7 @@ class MysqlSource:
         """Name the database for people, without a secret."""
         settings = self._settings
         port = "" if (settings.host or "").startswith("/") else f":{settings.port or DEFAULT_PORT}"
-        return f"MySQL database {settings.database or ''!r} at {settings.host or 'localhost'}{port}"
+        return f"MySQL/MariaDB database {settings.database or ''!r} at {settings.host or 'localhost'}{port}"
 
     @contextmanager
     def session(self) -> Iterator[MysqlSession]:
