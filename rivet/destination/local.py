@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from rivet.destination.local_directories import LocalDirectories
 from rivet.destination.local_listing import walk
 from rivet.destination.names import STAGING_DIRECTORY, check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Listed
+from rivet.destination.protocol import Listed, Staged
 from rivet.destination.system_errors import translated
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class LocalDestination:
     """
 
     kind = "local"
+    warnings = ()
 
     def __init__(self, root: Path) -> None:
         self._root = os.fspath(root.absolute())
@@ -61,7 +62,7 @@ class LocalDestination:
         with self._reader(name) as file:
             return file.readall()
 
-    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
+    def open(self, name: str, size_bytes: int | None = None) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
         """Open a file for reading at any offset."""
         return io.BufferedReader(self._reader(name))
 
@@ -77,7 +78,14 @@ class LocalDestination:
         with translated("stage", target):
             _refuse_directory(target)
             file = self._create(staged)
-        return LocalStaged(file, staged, target, self._place)
+        return LocalStaged(file, staged, target)
+
+    def publish(self, staged: Sequence[Staged]) -> None:
+        """Rename files onto their names, one after the other."""
+        for file in staged:
+            if not isinstance(file, LocalStaged):
+                raise TypeError(f"{file!r} was not staged here")
+            file.publish(self._place)
 
     def put(self, name: str, data: bytes) -> None:
         """Write and sync a temporary in the staging directory, and rename it."""
@@ -138,6 +146,9 @@ class LocalDestination:
         """Remove the root and its parents, as long as they are empty and this object made them."""
         self._directories.remove_root()
 
+    def close(self) -> None:
+        """Do nothing: no file is held open between calls, but for those being written."""
+
     def _path(self, name: str) -> str:
         return self._base + check_name(name)
 
@@ -186,13 +197,12 @@ class LocalDestination:
 class LocalStaged:
     """A file in the staging directory, on its way to its name."""
 
-    def __init__(
-        self, file: io.BufferedWriter, staged: str, target: str, place: Callable[[str, str], None]
-    ) -> None:
+    checksum = None
+
+    def __init__(self, file: io.BufferedWriter, staged: str, target: str) -> None:
         self._file = file
         self._staged = staged
         self._target = target
-        self._place = place
         self._size_bytes = 0
         self._finished = False
         self._gone = False
@@ -216,12 +226,12 @@ class LocalStaged:
             os.fsync(self._file.fileno())
         self._finished = True
 
-    def publish(self) -> None:
-        """Rename the file onto its name."""
+    def publish(self, place: Callable[[str, str], None]) -> None:
+        """Have the file put in its place."""
         if not self._finished or self._gone:
             raise ValueError(f"{self._target!r} is published before it is finished, or once too often")
         with translated("publish", self._target):
-            self._place(self._staged, self._target)
+            place(self._staged, self._target)
         self._gone = True
 
     def discard(self) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Listed
+from rivet.destination.protocol import Listed, Staged
 from rivet.errors import ObjectNotFound
 
 
@@ -20,7 +21,7 @@ class Operation:
     """One thing that is done.
 
     Attributes:
-        kind: The method of the protocol, such as `put` or, of what is staged, `publish`.
+        kind: The method of the protocol, such as `put` or, of what is staged, `finish`.
         name: The object, directory, run id or prefix; empty where there is none.
         number: How many of this kind there were, this one included.
     """
@@ -57,6 +58,7 @@ class MemoryDestination:
 
     kind = "memory"
     uri = "memory:/"
+    warnings = ()
 
     def __init__(self, before: Hook | None = None) -> None:
         self.objects: dict[str, bytes] = {}
@@ -71,7 +73,7 @@ class MemoryDestination:
         self.record("read", check_name(name))
         return self._object(name)
 
-    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
+    def open(self, name: str, size_bytes: int | None = None) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
         """Open an object for reading at any offset."""
         self.record("open", check_name(name))
         return io.BytesIO(self._object(name))
@@ -80,7 +82,8 @@ class MemoryDestination:
         """List objects in the order of names, as they are at this moment."""
         split_prefix(prefix)
         self.record("list", prefix)
-        return iter([Listed(n, len(d)) for n, d in sorted(self.objects.items()) if n.startswith(prefix)])
+        objects = sorted(self.objects.items())
+        return iter([Listed(n, len(d), _checksum(d)) for n, d in objects if n.startswith(prefix)])
 
     def stage(self, name: str, run_id: str) -> MemoryStaged:
         """Begin an object."""
@@ -88,6 +91,13 @@ class MemoryDestination:
         key = (run_id, self.record("stage", check_name(name)))
         self.staged[key] = MemoryStaged(self, key, name)
         return self.staged[key]
+
+    def publish(self, staged: Sequence[Staged]) -> None:
+        """Move what is staged to its names, each an operation of its own."""
+        for one in staged:
+            if not isinstance(one, MemoryStaged):
+                raise TypeError(f"{one!r} was not staged here")
+            one.publish()
 
     def put(self, name: str, data: bytes) -> None:
         """Replace an object."""
@@ -115,6 +125,10 @@ class MemoryDestination:
     def remove_root_if_empty(self) -> None:
         """Do nothing: there is no root to make or remove."""
         self.record("remove_root_if_empty", "")
+
+    def close(self) -> None:
+        """Record that the destination was let go of."""
+        self.record("close", "")
 
     def record(self, kind: str, name: str) -> int:
         """Record an operation that is about to be done, and give its number."""
@@ -150,6 +164,11 @@ class MemoryStaged:
         """Give the bytes written so far."""
         return self._size_bytes
 
+    @property
+    def checksum(self) -> str | None:
+        """Give the checksum of the finished bytes."""
+        return None if self._finished is None else _checksum(self._finished)
+
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """Append bytes and return their number."""
         self._destination.record("write", self._name)
@@ -180,3 +199,7 @@ class MemoryStaged:
             self._destination.staged.pop(self._key, None)
             self._data.close()
             self._gone = True
+
+
+def _checksum(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -6,10 +6,11 @@ The contract, in words:
   name may hold any character but `/` as a separator and the zero character; it is never decoded, expanded
   or normalised, and names are ordered as Python orders strings.
 - Nothing is created at the root before the first `stage` or `put`.
-- Staged bytes are durable after `finish` and lie under no name that a reader takes for data (none that
-  ends in `.parquet`, none outside the staging directory); `list` never shows them.
-- `put` and `Staged.publish` replace what stood under the name in one operation: a reader sees the old or
-  the new object, never a part of either.
+- Staged bytes are complete after `finish` and lie under no name that a reader takes for data (none that
+  ends in `.parquet`, none outside the staging directory); `list` never shows them. They are durable then,
+  but for small objects of a store, which wait on this side and go up when they are published.
+- `put` and `publish` replace what stood under a name in one operation: a reader sees the old or the new
+  object, never a part of either.
 - Changes of names become durable at `settle` at the latest, in the order in which they were made.
 - Missing rights raise `DestinationDenied`; a full disk or anything else that may pass raises
   `DestinationUnavailable`; a missing object raises `ObjectNotFound`.
@@ -18,7 +19,7 @@ The contract, in words:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
@@ -26,10 +27,17 @@ from typing import BinaryIO, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One object that `list` found: its name from the root, and its size in bytes."""
+    """One object that `list` found.
+
+    Attributes:
+        name: From the root.
+        checksum: The store's own of the whole object, or None. It begins with the name of its kind: where
+            two are equal, and the sizes too, the bytes are equal; where they differ the bytes may yet be.
+    """
 
     name: str
     size_bytes: int
+    checksum: str | None = None
 
 
 class Staged(Protocol):
@@ -39,17 +47,18 @@ class Staged(Protocol):
     def size_bytes(self) -> int:
         """Give the bytes written so far."""
 
+    @property
+    def checksum(self) -> str | None:
+        """Give what `list` will tell of the object as its checksum, once it is finished; None if unknown."""
+
     def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Append bytes and return their number."""
+        """Append bytes and return their number; they are taken now, whatever becomes of the buffer."""
 
     def finish(self) -> None:
-        """End the writing and make the bytes durable, still invisible."""
-
-    def publish(self) -> None:
-        """Make the finished object visible under its name, replacing what stood there."""
+        """End the writing, still invisible."""
 
     def discard(self) -> None:
-        """Drop it; safe to call twice, before `finish`, and after `publish`, when it does nothing."""
+        """Drop it; safe to call twice, before `finish`, and after it was published, when it does nothing."""
 
 
 class Destination(Protocol):
@@ -63,11 +72,22 @@ class Destination(Protocol):
     def uri(self) -> str:
         """Give the root for people and manifests, ending in `/`, without a secret."""
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Give what the user should know of the place, each a sentence, as far as it has come to light."""
+
     def read(self, name: str) -> bytes:
         """Give all bytes of an object, or raise `ObjectNotFound`."""
 
-    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open an object for reading at any offset, or raise `ObjectNotFound`."""
+    def open(self, name: str, size_bytes: int | None = None) -> AbstractContextManager[BinaryIO]:
+        """Open an object for reading at any offset, or raise `ObjectNotFound`.
+
+        At a distance it is read in ranges, first its last 64 KiB, so that a footer costs one request. Where
+        it has been replaced or removed since, reading on gives the bytes as they were or `ObjectNotFound`.
+
+        Args:
+            size_bytes: As `list` gave it, where that is known; no more than a help.
+        """
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """List every object whose name begins with prefix, at any depth, in the order of names.
@@ -77,6 +97,16 @@ class Destination(Protocol):
 
     def stage(self, name: str, run_id: str) -> Staged:
         """Begin an object that will be visible as name; what it leaves behind bears run_id."""
+
+    def publish(self, staged: Sequence[Staged]) -> None:
+        """Make finished objects of this destination visible, in any order; all are when it returns.
+
+        Where it raises, any of them may be visible, each as a whole.
+
+        Raises:
+            ObjectNotFound: What was staged is gone: another run swept it.
+            ValueError: One is not finished, was discarded or is published already.
+        """
 
     def put(self, name: str, data: bytes) -> None:
         """Write a small object in one atomic, durable step."""
@@ -92,3 +122,6 @@ class Destination(Protocol):
 
     def remove_root_if_empty(self) -> None:
         """Remove the root and its parents, as far as this object made them and nothing is in them."""
+
+    def close(self) -> None:
+        """Let go of threads, connections and what waits to go up; what is not published is dropped."""

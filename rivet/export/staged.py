@@ -16,14 +16,15 @@ class StagedFile(Protocol):
     def size_bytes(self) -> int:
         """Give the bytes written so far."""
 
+    @property
+    def checksum(self) -> str | None:
+        """Give the store's own checksum of the finished file, or None."""
+
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """Append bytes and return their number."""
 
     def finish(self) -> None:
         """Make the bytes durable."""
-
-    def publish(self) -> None:
-        """Make the file visible under its name."""
 
     def discard(self) -> None:
         """Drop the file."""

@@ -194,15 +194,11 @@ class Publisher:
         self._destination.delete(
             p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._entries
         )
-        for staged in wave:
-            for part in staged.parts:
-                part.file.publish()
+        self._destination.publish([part.file for staged in wave for part in staged.parts])
         self._destination.settle(directories)
-        for staged in wave:
-            staged.manifest_file.publish()
+        self._destination.publish([staged.manifest_file for staged in wave])
         self._destination.settle(directories)
-        for staged in wave:
-            staged.marker_file.publish()
+        self._destination.publish([staged.marker_file for staged in wave])
         self._destination.settle(directories)
         self._destination.delete(name for path in directories for name in self._own_parts(path))
         for staged in wave:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from rivet.destination.digesting import sha256_of
-from rivet.destination.protocol import Destination
+from rivet.destination.protocol import Destination, Listed
 from rivet.errors import ObjectNotFound
-from rivet.export.staged import StagedPartition
+from rivet.export.staged import StagedFile, StagedPartition
 from rivet.manifest.codec import marker_of
-from rivet.manifest.model import Manifest, PartitionEntry
+from rivet.manifest.model import Manifest, Part, PartitionEntry
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE
 from rivet.publish.tree import read_manifest
@@ -36,11 +36,33 @@ def is_unchanged(
     if own_parts.keys() != parts.keys():  # one is missing, or one is left over
         return False
     # What a manifest claims of a part was true once; one that was damaged since is written anew.
-    if any(own_parts[n] != p.size_bytes or _digest(destination, n) != p.sha256 for n, p in parts.items()):
+    if any(own_parts[n] != p.size_bytes for n, p in parts.items()):
         return False
+    live = _live(destination, staged)
+    files = [p.file for p in staged.parts]
+    for (name, part), file in zip(parts.items(), files, strict=True):
+        if not _is_whole(destination, name, part, live.get(name), file):
+            return False
     with suppress(ObjectNotFound):
         return destination.read(partition.child(SUCCESS_FILE)) == marker_of(entry.manifest_sha256)
     return False
+
+
+def _live(destination: Destination, staged: StagedPartition) -> dict[str, Listed]:
+    """List what lies in a partition now, where the store's checksums may spare the reading of it."""
+    if all(p.file.checksum is None for p in staged.parts):
+        return {}
+    return {listed.name: listed for listed in destination.list(staged.partition.child(""))}
+
+
+def _is_whole(
+    destination: Destination, name: str, claimed: Part, live: Listed | None, staged: StagedFile
+) -> bool:
+    """Tell whether a live part still is what its manifest claims, given that the same was staged anew."""
+    same = Listed(name, claimed.size_bytes, staged.checksum)
+    if staged.checksum is not None and live == same:
+        return True
+    return _digest(destination, name) == claimed.sha256
 
 
 def _digest(destination: Destination, name: str) -> str | None:

@@ -48,9 +48,14 @@ def names(destination: Destination, prefix: str = "") -> list[str]:
     return [listed.name for listed in destination.list(prefix)]
 
 
+def sizes(destination: Destination, prefix: str = "") -> list[tuple[str, int]]:
+    """List names and sizes, whatever checksums a store has."""
+    return [(listed.name, listed.size_bytes) for listed in destination.list(prefix)]
+
+
 def publish(destination: Destination, name: str, data: bytes, run_id: str = RUN) -> None:
     """Stage, finish and publish one object."""
     staged = destination.stage(name, run_id)
     staged.write(data)
     staged.finish()
-    staged.publish()
+    destination.publish([staged])

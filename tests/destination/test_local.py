@@ -109,7 +109,7 @@ def test_order_of_syncs(root: Path, tmp_path: Path, steps: list[tuple[str, str]]
     staged.write(b"rows")
     staged.finish()
     assert [step for step, _ in steps] == ["fsync"]
-    staged.publish()
+    destination.publish([staged])
     destination.settle(["day=1"])
     assert steps[1:] == [
         ("replace", "p.parquet"),
@@ -215,11 +215,11 @@ def test_failed_copy_leaves_the_old_object(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", _raise_no_space)
         with pytest.raises(DestinationUnavailable):
-            staged.publish()
+            destination.publish([staged])
 
     assert files(elsewhere) == ["p"]
     assert destination.read("day=1/p") == b"old"
-    staged.publish()
+    destination.publish([staged])
     assert destination.read("day=1/p") == b"new"
 
 
@@ -289,7 +289,7 @@ def test_put_leaves_no_staging_directory(root: Path) -> None:
     staged = destination.stage("b", RUN)
     destination.put("a", b"2")
     staged.finish()
-    staged.publish()
+    destination.publish([staged])
     destination.sweep([RUN])
 
     assert files(root) == ["a", "b"]

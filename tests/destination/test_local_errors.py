@@ -165,7 +165,7 @@ def test_failed_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DestinationUnavailable, match=r"/p': Input/output error"):
         staged.finish()
     with pytest.raises(ValueError, match="before it is finished"):
-        staged.publish()
+        destination.publish([staged])
     with pytest.raises(DestinationUnavailable, match=r"/p': Input/output error"):
         destination.put("p", b"new")
     staged.discard()

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rivet.destination.protocol import Destination, Listed
+from rivet.destination.protocol import Destination
 from rivet.errors import ObjectNotFound
-from tests.destination.stores import RUN, Place, names, publish
+from tests.destination.stores import RUN, Place, names, publish, sizes
 
 
 def test_put_is_read_back(destination: Destination) -> None:
@@ -21,7 +21,7 @@ def test_put_is_read_back(destination: Destination) -> None:
     assert destination.read("day=1/manifest.json") == b"{}\n"
     with destination.open("day=1/manifest.json") as file:
         assert file.read() == b"{}\n"
-    assert list(destination.list()) == [Listed("day=1/manifest.json", 3)]
+    assert sizes(destination) == [("day=1/manifest.json", 3)]
 
 
 def test_put_replaces(destination: Destination) -> None:
@@ -80,7 +80,7 @@ def test_read_parquet_through_open(destination: Destination) -> None:
     with pa.output_stream(_Sink(staged.write)) as sink:
         pq.write_table(table, sink, row_group_size=1000)
     staged.finish()
-    staged.publish()
+    destination.publish([staged])
 
     with destination.open("p.parquet") as file:
         assert pq.ParquetFile(file).num_row_groups == 10

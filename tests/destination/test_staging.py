@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from rivet.destination.names import STAGING_DIRECTORY
-from rivet.destination.protocol import Destination, Listed
+from rivet.destination.protocol import Destination
 from rivet.errors import ObjectNotFound
-from tests.destination.stores import OTHER_RUN, RUN, Place, names, publish
+from tests.destination.stores import OTHER_RUN, RUN, Place, names, publish, sizes
 
 
 def test_stage_is_invisible_until_published(place: Place) -> None:
@@ -24,8 +24,8 @@ def test_stage_is_invisible_until_published(place: Place) -> None:
     assert names(place.destination, f"{STAGING_DIRECTORY}/") == []
     with pytest.raises(ObjectNotFound):
         place.destination.read("day=1/p.parquet")
-    staged.publish()
-    assert list(place.destination.list()) == [Listed("day=1/p.parquet", 4)]
+    place.destination.publish([staged])
+    assert sizes(place.destination) == [("day=1/p.parquet", 4)]
     assert place.staged() == []
 
 
@@ -57,7 +57,7 @@ def test_stage_publish_replaces(destination: Destination) -> None:
     publish(destination, "p.parquet", b"a long old one")
     publish(destination, "p.parquet", b"new")
 
-    assert list(destination.list()) == [Listed("p.parquet", 3)]
+    assert sizes(destination) == [("p.parquet", 3)]
 
 
 def test_stage_chunks_of_any_kind_and_size(destination: Destination) -> None:
@@ -79,7 +79,7 @@ def test_stage_chunks_of_any_kind_and_size(destination: Destination) -> None:
     assert staged.size_bytes == len(expected)
     staged.finish()
     assert staged.size_bytes == len(expected)
-    staged.publish()
+    destination.publish([staged])
     assert destination.read("p") == expected
 
 
@@ -90,7 +90,7 @@ def test_stage_a_written_buffer_may_change_afterwards(destination: Destination) 
     staged.write(buffer)
     buffer[:] = b"XYZ"
     staged.finish()
-    staged.publish()
+    destination.publish([staged])
 
     assert destination.read("p") == b"abc"
 
@@ -100,7 +100,7 @@ def test_stage_empty_object(destination: Destination) -> None:
     publish(destination, "empty", b"")
     destination.put("void", b"")
 
-    assert list(destination.list()) == [Listed("empty", 0), Listed("void", 0)]
+    assert sizes(destination) == [("empty", 0), ("void", 0)]
     assert destination.read("empty") == destination.read("void") == b""
 
 
@@ -111,7 +111,7 @@ def test_stage_large_object(destination: Destination) -> None:
     for _ in range(40):
         staged.write(block)
     staged.finish()
-    staged.publish()
+    destination.publish([staged])
 
     assert destination.read("large") == block * 40
 
@@ -120,7 +120,7 @@ def test_stage_is_finished_by_another_thread(destination: Destination) -> None:
     """What one thread has written may be finished by a second and published by a third."""
     staged = destination.stage("p", RUN)
     staged.write(b"rows")
-    for step in (staged.finish, staged.publish):
+    for step in (staged.finish, lambda: destination.publish([staged])):
         thread = threading.Thread(target=step)
         thread.start()
         thread.join()
@@ -141,7 +141,7 @@ def test_stage_discard_leaves_nothing(place: Place, *, finished: bool) -> None:
     assert place.staged() == []
     assert names(place.destination) == []
     with pytest.raises(ValueError, match=r"p\.parquet"):
-        staged.publish()
+        place.destination.publish([staged])
 
 
 def test_stage_discard_after_publish_does_nothing(destination: Destination) -> None:
@@ -149,7 +149,7 @@ def test_stage_discard_after_publish_does_nothing(destination: Destination) -> N
     staged = destination.stage("p", RUN)
     staged.write(b"rows")
     staged.finish()
-    staged.publish()
+    destination.publish([staged])
     staged.discard()
 
     assert destination.read("p") == b"rows"
@@ -159,15 +159,15 @@ def test_stage_order_of_calls(destination: Destination) -> None:
     """Publishing before finish or twice, and writing or finishing after finish, are bugs that raise."""
     staged = destination.stage("p", RUN)
     with pytest.raises(ValueError, match="before it is finished"):
-        staged.publish()
+        destination.publish([staged])
     staged.finish()
     with pytest.raises(ValueError):  # noqa: PT011 - the words are Python's own
         staged.write(b"late")
     with pytest.raises(ValueError):  # noqa: PT011
         staged.finish()
-    staged.publish()
+    destination.publish([staged])
     with pytest.raises(ValueError, match="once too often"):
-        staged.publish()
+        destination.publish([staged])
 
 
 def test_stage_failed_part_leaves_others_alone(place: Place) -> None:
@@ -177,7 +177,7 @@ def test_stage_failed_part_leaves_others_alone(place: Place) -> None:
     bad.write(b"bad")
     bad.discard()
     good.finish()
-    good.publish()
+    place.destination.publish([good])
 
     assert place.destination.read("p.parquet") == b"good"
     assert place.staged() == []
@@ -195,7 +195,7 @@ def test_sweep_only_the_named_runs(place: Place) -> None:
 
     assert len(place.staged()) == 1
     assert OTHER_RUN in place.staged()[0]
-    kept.publish()
+    place.destination.publish([kept])
     assert names(place.destination) == ["p"]
 
 
@@ -217,7 +217,7 @@ def test_sweep_what_was_swept_is_not_published(destination: Destination) -> None
 
     for one in staged:
         with pytest.raises(ObjectNotFound):
-            one.publish()
+            destination.publish([one])
     assert names(destination) == ["day=1/p"]
 
 

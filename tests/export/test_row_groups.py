@@ -103,8 +103,7 @@ def parts_of(batches: Sequence[pa.RecordBatch], max_file_size_bytes: int) -> lis
     for group in grouped(batches, 5_000, written.row_group_bytes):
         writer.write(group)
     parts = writer.close()
-    for part in parts:
-        part.file.publish()
+    destination.publish([part.file for part in parts])
     return [(part.facts, destination.read(part.facts.path)) for part in parts]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -74,13 +74,13 @@ def test_a_run_that_is_overtaken_in_the_middle_of_publishing_ends_with_5(
         monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
         return run(config, listener=lambda _: None).exit_code
 
-    def overtake(staged: LocalStaged) -> None:
+    def overtake(staged: LocalStaged, place: Callable[[str, str], None]) -> None:
         nonlocal steps
         if steps == step:
             monkeypatch.setattr(LocalStaged, "publish", publish)
             assert run_over(others) == 0
         steps += 1
-        publish(staged)
+        publish(staged, place)
 
     for _ in range(before):
         assert run_over([5, 6]) == 0
