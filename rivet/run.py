@@ -55,7 +55,7 @@ def run(
     cause: BaseException | None = None
     for export in chosen:
         if stopped:
-            outcomes.append(ExportOutcome(export.name, "skipped", 0, str(export.destination.root)))
+            outcomes.append(ExportOutcome(export.name, "skipped", 0, export.destination.label))
             continue
         begun = time.monotonic()
         try:
@@ -116,7 +116,7 @@ def _look(
         try:
             outcomes.append(look(source, export))
         except RivetError as error:
-            failed = PlanOutcome(export.name, str(export.destination.root), source=source.label)
+            failed = PlanOutcome(export.name, export.destination.label, source=source.label)
             outcomes.append(replace(failed, exit_code=error.exit_code, error=str(error), hint=error.hint))
     return tuple(outcomes)
 
@@ -164,7 +164,7 @@ def _failed(export: ExportSettings, error: RivetError) -> ExportOutcome:
         export.name,
         "failed",
         error.exit_code,
-        str(export.destination.root),
+        export.destination.label,
         error=str(error),
         hint=error.hint,
     )

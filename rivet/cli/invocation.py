@@ -47,12 +47,15 @@ class Invocation:
     def load(self, config: Path) -> Settings:
         """Load the config, and know its secrets from here on."""
         from rivet.config.load import load_settings
+        from rivet.config.settings import LocalDestinationSettings
 
         settings = load_settings(config, os.environ)
         self.secrets = bugs.secrets_of(settings)
         database = settings.source.path
         self.check_summary_file(
-            outside=[e.destination.root for e in settings.exports],
+            outside=[
+                d.root for e in settings.exports if isinstance(d := e.destination, LocalDestinationSettings)
+            ],
             unlike=[] if database is None else [database],
         )
         return settings

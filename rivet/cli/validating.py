@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rivet.config.settings import ExportSettings, Settings
+from rivet.config.settings import ExportSettings, LocalDestinationSettings, Settings
 from rivet.errors import ConfigError, IntegrityError, RivetError
 from rivet.outcome import ValidateOutcome
 from rivet.run import chosen_exports
@@ -46,11 +46,11 @@ def validate_exports(
     Raises:
         ConfigError: A name is not in the config, or the prefix is under no root.
     """
-    places = [(e, str(e.destination.root)) for e in chosen_exports(settings, names)]
+    places = [(e, e.destination.label) for e in chosen_exports(settings, names)]
     if prefix is not None:
         places = [(e, prefix) for e, _ in places if _is_under(e, directory / prefix)]
         if not places:
-            roots = ", ".join(repr(str(e.destination.root)) for e in chosen_exports(settings, names))
+            roots = ", ".join(repr(e.destination.label) for e in chosen_exports(settings, names))
             raise ConfigError(
                 f"--prefix: {prefix!r} is under no root of the config: {roots}",
                 hint="write it as a path from the config's folder, or leave --config out",
@@ -66,4 +66,6 @@ def validate_exports(
 
 
 def _is_under(export: ExportSettings, path: Path) -> bool:
+    if not isinstance(export.destination, LocalDestinationSettings):
+        return False
     return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(export.destination.root))

@@ -63,7 +63,7 @@ def test_a_config_validates_the_root_of_each_export(
     rivet: Command, verdicts: Verdicts, settings: Settings
 ) -> None:
     """Every export is looked at; one that cannot be read gives its exit code and hides no other."""
-    events, orders = (str(e.destination.root) for e in settings.exports)
+    events, orders = (e.destination.label for e in settings.exports)
     verdicts({events: DestinationDenied("may not read", hint="chmod"), orders: CLEAN})
 
     told = rivet("validate", "--config", "c.yaml", "--json")
@@ -79,7 +79,7 @@ def test_a_config_validates_the_root_of_each_export(
 
 def test_an_export_can_be_chosen(rivet: Command, verdicts: Verdicts, settings: Settings) -> None:
     """`--export` selects, and a name that is not in the config is told with the near miss."""
-    looked = verdicts({str(settings.exports[1].destination.root): CLEAN})
+    looked = verdicts({settings.exports[1].destination.label: CLEAN})
 
     assert rivet("validate", "--config", "c.yaml", "--export", "orders").exit_code == 0
     assert len(looked) == 1

@@ -1,0 +1,1 @@
+"""Google Cloud Storage as a destination; gcsfs and its errors stay here."""
