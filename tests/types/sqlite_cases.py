@@ -98,10 +98,10 @@ DECLARED = (
     Case("TIME", "string", ("'23:59:59.5'", "'24:00'")),
     Case("UUID", "string", ("'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'",), shown="UUID, GUID"),
     Case("JSON", "string", ("'{\"a\" : 1.10}'", "'null'")),
-    Case("", "int64", _INTEGERS, shown="no type, or an unknown one", note="what all values have in common"),
-    Case("", "float64", ("1", "0.5"), shown=""),
-    Case("", "string", ("'1'", "''"), shown=""),
-    Case("GEOMETRY", "binary", ("x'0101'",), shown=""),
+    Case("", "int64", _INTEGERS, shown="no type or an unknown one", note="where all values are integers"),
+    Case("", "float64", ("1", "0.5"), shown="no type or an unknown one", note="where all are numbers"),
+    Case("", "string", ("'1'", "''"), shown="no type or an unknown one", note="where all are text"),
+    Case("GEOMETRY", "binary", ("x'0101'",), shown="no type or an unknown one", note="where all are blobs"),
 )
 
 ASKED = (
@@ -113,7 +113,7 @@ ASKED = (
         fidelity=TEXT,
         override="string",
         shown="any",
-        note="a blob is taken for UTF-8",
+        note="a blob is the text of its bytes",
     ),
     Case(
         "REAL",
