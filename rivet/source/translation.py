@@ -52,7 +52,7 @@ def translation(
 
 def is_unreached(error: BaseException) -> bool:
     """Tell whether no server answered at the address; libpq says it in English only."""
-    if isinstance(error, (ConnectionRefusedError, FileNotFoundError, socket.gaierror)):
+    if isinstance(error, (ConnectionRefusedError, FileNotFoundError, TimeoutError, socket.gaierror)):
         return True
     text = str(error)
     return any(words in text for words in _LIBPQ_UNREACHED)
