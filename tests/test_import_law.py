@@ -69,13 +69,13 @@ def test_a_forbidden_import_is_found(tmp_path: Path, module: str, line: str) -> 
 
 
 def test_every_room_stands_in_the_law() -> None:
-    """No room escapes the law for not being named in it."""
+    """No room escapes the law for not being named in it, but for those two that know no other."""
     rooms = {
         f"rivet.{path.stem}"
         for path in (HOME / "rivet").iterdir()
         if (path.suffix == ".py" or (path / "__init__.py").exists()) and not path.stem.startswith("__")
     }
-    assert rooms - {"rivet.errors"} <= PROTECTED
+    assert rooms - {"rivet.errors", "rivet.wording"} <= PROTECTED
 
 
 def test_every_library_stands_in_the_law() -> None:

@@ -169,13 +169,13 @@ def validate_command(
             raise click.UsageError("--export needs --config", click.get_current_context())
         invocation.secrets = ()
 
-        from rivet.cli.validating import validate_prefix
+        from rivet.validation import validate_prefix
 
         outcomes = [validate_prefix(prefix, Path.cwd(), name=None, depth=depth, strict=strict)]
     else:
         settings = invocation.load(config)
 
-        from rivet.cli.validating import validate_exports
+        from rivet.validation import validate_exports
 
         outcomes = validate_exports(
             settings, config.absolute().parent, names=exports, prefix=prefix, depth=depth, strict=strict

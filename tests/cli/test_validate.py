@@ -37,8 +37,8 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Verdicts:
                 raise verdict
             return verdict
 
-        monkeypatch.setattr("rivet.cli.validating.open_prefix", open_prefix)
-        monkeypatch.setattr("rivet.cli.validating.validate", validate)
+        monkeypatch.setattr("rivet.validation.open_prefix", open_prefix)
+        monkeypatch.setattr("rivet.validation.validate", validate)
         return looked
 
     return end
