@@ -16,9 +16,9 @@ from rivet.errors import ColumnError
 from rivet.plan.schema import Kind
 from rivet.source.sqlite import iso
 from rivet.source.sqlite.connecting import SqliteConnection
+from rivet.source.sqlite.identifiers import quoted, value
 from rivet.source.sqlite.readings import Reading
 from rivet.source.sqlite.spans import Span
-from rivet.source.sqlite.statements import quoted, value
 from rivet.source.sqlite.types import (
     INEXACT,
     STORAGE_CLASSES,

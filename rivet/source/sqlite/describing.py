@@ -18,10 +18,10 @@ from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.catalogue import find_table
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.errors import translated
+from rivet.source.sqlite.identifiers import ALIAS, query_item, quoted, table_item, text
 from rivet.source.sqlite.overriding import overridden
 from rivet.source.sqlite.readings import Reading
 from rivet.source.sqlite.relation import SqliteRelation
-from rivet.source.sqlite.statements import ALIAS, query_item, quoted, table_item, text
 from rivet.source.sqlite.steadiness import made_once, unsteadiness_of
 from rivet.source.sqlite.types import declared_type, type_of_values
 from rivet.source.steadiness import Unsteadiness

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rivet.plan.schema import Column, ColumnType, Kind, Override
 from rivet.source.sqlite import iso, moments, numeric
-from rivet.source.sqlite.statements import value
+from rivet.source.sqlite.identifiers import value
 
 _FIRST_VALUES = {
     **dict.fromkeys((Kind.BOOL, Kind.TIME, *numeric.RANGES), "0"),

@@ -1,52 +1,16 @@
-"""The text of every statement that asks for rows. Pure.
-
-A relation stands under one alias and each column is qualified by it: SQLite takes a quoted name that it does
-not know for text, but not one that is qualified.
-"""
+"""The text of every statement that asks for rows. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Kind
 from rivet.source.sqlite import iso, moments
+from rivet.source.sqlite.identifiers import text
+from rivet.source.sqlite.readings import Reading
 
-if TYPE_CHECKING:
-    from rivet.source.sqlite.readings import Reading
-
-ALIAS = "rivet"
 _DAY_CHARACTERS = len("YYYY-MM-DD")
-
-
-def quoted(name: str) -> str:
-    """Quote an identifier.
-
-    >>> print(quoted('a"b'))
-    "a""b"
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def table_item(table: str) -> str:
-    """Write a table as it stands after FROM."""
-    return f"main.{quoted(table)} AS {ALIAS}"
-
-
-def query_item(query: str) -> str:
-    """Write a query as it stands after FROM; a comment in its last line ends with the line."""
-    return f"(\n{query}\n) AS {ALIAS}"
-
-
-def value(name: str) -> str:
-    """Write a column's value."""
-    return f"{ALIAS}.{quoted(name)}"
-
-
-def text(name: str) -> str:
-    """Write a value that is compared as text: byte by byte, whatever collation its column has."""
-    return f"{value(name)} COLLATE BINARY"
 
 
 def read_statement(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from rivet.errors import ColumnError
 from rivet.plan.schema import ColumnType, Kind, decimal_type
-from rivet.source.sqlite.statements import quoted
+from rivet.source.sqlite.identifiers import quoted
 
 # SQLite's storage classes, as typeof() names them.
 STORAGE_CLASSES = ("integer", "real", "text", "blob")
