@@ -16,6 +16,7 @@ from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Account, Shape, prove, run_scans
 from rivet.export.stage import Stager
 from rivet.outcome import ExportOutcome
+from rivet.plan.changes import changed_columns
 from rivet.plan.names import SUCCESS_FILE
 from rivet.prepare import Prepared, prepare, refuse_vanished
 from rivet.publish.publisher import Publisher
@@ -78,7 +79,7 @@ class _Export:
         self._prepared = prepared
         self._tree = tree
         self._account = Account()
-        self._warnings = [*record.described.run_advice, *tree.warnings()]
+        self._warnings = [*record.described.run_advice, *tree.warnings(), *self._changes()]
 
     def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
         refuse_vanished(self._export, self._prepared, self._tree.entries.values())
@@ -134,6 +135,14 @@ class _Export:
             null_path=null_path,
             expected=expected,
         )
+
+    def _changes(self) -> list[str]:
+        """Tell how the columns differ from those of the run before."""
+        if self._tree.export is None:
+            return []
+        changes = changed_columns(self._tree.export.schema, self._record.blank().schema)
+        since = f"the columns have changed since run {self._tree.export.run_id!r}"
+        return [f"{since}: {changes}"] if changes else []
 
     def _shape(self) -> Shape:
         names = tuple(c.name for c in self._described.relation.columns)

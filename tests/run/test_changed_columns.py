@@ -1,0 +1,180 @@
+"""Columns that change between runs, or while one is at work: a tree is consistent, and the change is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import rivet.prepare
+from rivet.destination.local import LocalDestination
+from rivet.events import Event
+from rivet.validate import validate
+from tests.run.conftest import ENGINES, AnyDatabase
+from tests.run.nights import assert_equal, export_file, make_events
+from tests.run.running import by_day, run_one, run_well
+from tests.run.trees import manifests, rows_by_manifest
+from tests.servers.sqlite import SqliteDatabase
+
+ADDED = "ALTER TABLE events ADD COLUMN more int DEFAULT 5"
+DROPPED = "ALTER TABLE events DROP COLUMN note"
+RENAMED = "ALTER TABLE events RENAME COLUMN note TO remark"
+RETYPED = {
+    "postgres": "ALTER TABLE events ALTER COLUMN id TYPE bigint",
+    "mariadb": "ALTER TABLE events MODIFY id bigint",
+    # SQLite has no such statement: the table is made anew.
+    "sqlite": "BEGIN; ALTER TABLE events RENAME TO older; "
+    "CREATE TABLE events (id TEXT PRIMARY KEY, created_at DATETIME, note varchar(40)); "
+    "INSERT INTO events SELECT * FROM older; DROP TABLE older; COMMIT",
+}
+CHANGES = {"added": ADDED, "dropped": DROPPED, "renamed": RENAMED}
+TOLD = {
+    "added": ["'more' is new"],
+    "dropped": ["'note' is gone"],
+    "renamed": ["'remark' is new", "'note' is gone"],
+    "retyped": ["'id' is ", ", was int"],
+}
+
+
+def _statement(change: str, engine: str) -> str:
+    return RETYPED[engine] if change == "retyped" else CHANGES[change]
+
+
+@pytest.mark.parametrize("change", TOLD)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_changed_between_two_runs_is_told(
+    tmp_path: Path, database: AnyDatabase, engine: str, change: str
+) -> None:
+    """The second run says what is new, gone or of another type; its manifests have one new schema."""
+    make_events(database, engine)
+    root = tmp_path / "tree"
+    first = run_well(tmp_path, database.source, by_day(root))
+    assert not any("columns have changed" in warning for warning in first.warnings)
+    old = export_file(root)
+    database.execute(_statement(change, engine))
+    told: list[Event] = []
+
+    outcome = run_well(tmp_path, database.source, by_day(root), validate=True, listener=told.append)
+
+    (warning,) = (w for w in outcome.warnings if "columns have changed" in w)
+    assert old["run_id"] in warning
+    assert all(part in warning for part in TOLD[change])
+    assert [e.message for e in told if e.kind == "warning"].count(warning) == 1
+    new = export_file(root)
+    assert new["schema_fingerprint"] != old["schema_fingerprint"]
+    for manifest in manifests(root).values():
+        assert (manifest["schema"], manifest["schema_fingerprint"]) == (
+            new["schema"],
+            new["schema_fingerprint"],
+        )
+    third = run_well(tmp_path, database.source, by_day(root))
+    assert (third.partitions_written, third.warnings) == (0, first.warnings)
+
+
+def test_columns_stand_as_the_table_has_them(tmp_path: Path, mariadb_database: AnyDatabase) -> None:
+    """A column added in front stands in front in every part, and the run says that places have changed."""
+    make_events(mariadb_database, "mariadb")
+    root = tmp_path / "tree"
+    run_well(tmp_path, mariadb_database.source, by_day(root))
+    mariadb_database.execute("ALTER TABLE events ADD COLUMN more int DEFAULT 5 FIRST")
+
+    outcome = run_well(tmp_path, mariadb_database.source, by_day(root))
+
+    assert any("other places: read them by name" in warning for warning in outcome.warnings)
+    names = {tuple(pq.ParquetFile(part).schema_arrow.names) for part in root.rglob("*.parquet")}
+    assert names == {("more", "id", "created_at", "note")}
+
+
+def test_validation_tells_which_partitions_have_an_older_schema(
+    tmp_path: Path, sqlite_database: SqliteDatabase
+) -> None:
+    """Partitions that were kept are noted, each with its columns and its schema's fingerprint."""
+    make_events(sqlite_database, "sqlite")
+    root = tmp_path / "tree"
+    export = by_day(root, vanished="keep")
+    run_well(tmp_path, sqlite_database.source, export)
+    old = export_file(root)["schema_fingerprint"]
+    sqlite_database.execute(f"DELETE FROM events WHERE id < 5; {ADDED}")
+    run_well(tmp_path, sqlite_database.source, export)
+
+    verdict = validate(LocalDestination(root), "", depth="full", strict=False)
+
+    assert verdict.passed
+    older = {f.path: f.message for f in verdict.findings if f.code == "partition_schema"}
+    assert set(older) == {"created_at=2023-01-01", "created_at=2023-01-02"}
+    assert all(old[:15] in message and "'more'" in message for message in older.values())
+
+
+@pytest.mark.parametrize("moment", ["described", "probed"])
+@pytest.mark.parametrize("change", TOLD)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_change_while_a_run_is_at_work_is_not_half_seen(
+    tmp_path: Path,
+    database: AnyDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    engine: str,
+    change: str,
+    moment: str,
+) -> None:
+    """The rows come in the columns that were described, or the run fails and nothing is published."""
+    if engine == "sqlite":
+        database.execute("PRAGMA journal_mode = WAL")  # else readers keep writers out
+    make_events(database, engine)
+    before = _rows(tmp_path / "before", database)
+    root = tmp_path / "tree"
+    altering = threading.Thread(target=_alter, args=(database, _statement(change, engine)))
+
+    def alter() -> None:
+        altering.start()
+        # Where nothing holds the table yet it is altered at once; else the statement stands in the queue.
+        altering.join(None if (engine, moment) == ("mariadb", "described") else 0.3)
+
+    outcome = run_one(tmp_path, database.source, by_day(root), listener=_at(moment, alter, monkeypatch))
+    altering.join()
+    monkeypatch.undo()
+
+    if outcome.status == "failed":
+        assert (engine, moment) == ("mariadb", "described")  # its snapshot begins to hold tables at the probe
+        assert outcome.exit_code in (2, 3)
+        assert outcome.error is not None
+        assert not root.exists()
+    else:
+        assert rows_by_manifest(root) == before
+        names = {tuple(pq.ParquetFile(part).schema_arrow.names) for part in root.rglob("*.parquet")}
+        assert names == {("id", "created_at", "note")}
+    run_well(tmp_path, database.source, by_day(root), validate=True)
+    assert_equal(root, database)
+
+
+def _alter(database: AnyDatabase, statement: str) -> None:
+    if not isinstance(database, SqliteDatabase):
+        database.execute(statement)
+        return
+    # Locks of SQLite belong to a process, and the library of the run is not this module's.
+    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])"
+    subprocess.run([sys.executable, "-c", script, str(database.path), statement], check=True)
+
+
+def _rows(root: Path, database: AnyDatabase) -> dict[str, Any]:
+    root.mkdir()
+    run_well(root, database.source, by_day(root / "tree"))
+    return rows_by_manifest(root / "tree")
+
+
+def _at(moment: str, act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Callable[[Event], None]:
+    """Act once the table is described and nothing is probed, or once it is probed and nothing is read."""
+    prepare = rivet.prepare.prepare
+
+    def acting(*args: Any, **kwargs: Any) -> Any:
+        if moment == "described":
+            act()
+        return prepare(*args, **kwargs)
+
+    monkeypatch.setattr("rivet.exporting.prepare", acting)
+    return lambda event: act() if event.kind == "planned" and moment == "probed" else None
