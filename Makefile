@@ -25,7 +25,7 @@ install: $(VENV)/.installed ## Install the command into .venv
 demo: $(VENV)/.demo ## Export 240,000 rows from SQLite by day, validate them and read them with DuckDB
 	@$(BIN)/python demo/demo.py
 
-test: check servers ## Run the checks and every test, on real PostgreSQL and MariaDB servers
+test: check servers ## Run the checks and every test, on servers of their own
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/.ready ## Run ruff, mypy and the import law

@@ -10,19 +10,29 @@ import pytest
 from hypothesis import settings
 
 from tests.servers.database import Database
+from tests.servers.gcs import GcsBucket, GcsServer, run_gcs
 from tests.servers.mariadb import MysqlServer, run_mariadb
 from tests.servers.mysql import run_mysql
 from tests.servers.postgres import PostgresServer, run_postgres
+from tests.servers.s3 import S3Bucket, S3Server, run_s3
 from tests.servers.sqlite import SqliteDatabase
 
 # A loaded machine is no failure, and CI tries the same examples each time.
 settings.register_profile("rivet", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("rivet")
 
-# What the person who runs the tests has set for his own databases is not meant for ours.
+# What the person who runs the tests has set for his own databases and buckets is not meant for ours.
 for _name in list(os.environ):
-    if _name.startswith(("PG", "MYSQL_")):
+    if _name.startswith(
+        ("PG", "MYSQL_", "AWS_", "BOTO", "GOOGLE_", "GCLOUD_", "CLOUDSDK_", "STORAGE_", "GCSFS_")
+    ):
         del os.environ[_name]
+os.environ |= {
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "CLOUDSDK_CONFIG": os.devnull,
+}
 
 
 @pytest.fixture(scope="session")
@@ -85,3 +95,38 @@ def mysql_database(mysql: MysqlServer) -> Iterator[Database]:
 def sqlite_database(tmp_path: Path) -> SqliteDatabase:
     """Give an empty SQLite file."""
     return SqliteDatabase(tmp_path / "source.db")
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """Run an S3 server without TLS."""
+    with run_s3() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3_tls() -> Iterator[S3Server]:
+    """Run an S3 server with TLS; `ca_file` is its authority, `localhost` its name."""
+    with run_s3(tls=True) as server:
+        yield server
+
+
+@pytest.fixture
+def s3_bucket(s3: S3Server) -> Iterator[S3Bucket]:
+    """Give an empty bucket of S3."""
+    with s3.fresh_bucket() as bucket:
+        yield bucket
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[GcsServer]:
+    """Run a server of Google Cloud Storage."""
+    with run_gcs() as server:
+        yield server
+
+
+@pytest.fixture
+def gcs_bucket(gcs: GcsServer) -> Iterator[GcsBucket]:
+    """Give an empty bucket of Google Cloud Storage."""
+    with gcs.fresh_bucket() as bucket:
+        yield bucket

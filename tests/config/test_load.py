@@ -164,7 +164,7 @@ def test_relative_paths_do_not_depend_on_the_working_directory(
 
     assert settings.source.password == Secret("pw")
     assert settings.exports[0].query == "SELECT '${env:NOT_REPLACED}' AS x -- 100%\n"
-    assert settings.exports[0].destination.root == tmp_path / "out"
+    assert settings.exports[0].destination.label == str(tmp_path / "out")
 
 
 def test_defaults_are_merged_under_each_export(load: Load) -> None:
@@ -196,7 +196,7 @@ exports:
     assert (b.table, b.partition_by, b.exclude, b.compression_level) == ("b", None, (), None)
     assert b.compression == "snappy"
     assert b.destination.manifest_name == a.destination.manifest_name == "_manifest.json"
-    assert (b.destination.root.name, b.destination.template) == ("b", "")
+    assert (Path(b.destination.label).name, b.destination.template) == ("b", "")
 
 
 def test_anchors_have_a_home(load: Load) -> None:

@@ -71,15 +71,17 @@ class Process:
         stop_signals: str,
         ready: Callable[[], object],
         patience_seconds: float = 60,
+        leftovers: Sequence[Path] = (),
     ) -> None:
         """Run preparing commands and then the server; return once `ready` raises nothing.
 
-        Each runs as the server's account. `stop_signals` are names joined by commas, tried in order.
+        Each runs as the server's account. `stop_signals` are names joined by commas, tried in order;
+        `leftovers` are files that the server leaves outside its directory.
         """
         log, exit_code = self.directory / "server.log", self.directory / "exit-code"
         words = json.dumps([[str(word) for word in command] for command in commands])
         self._keeper = subprocess.Popen(
-            [sys.executable, keeper.__file__, self.directory, self.user, stop_signals, words],
+            [sys.executable, keeper.__file__, self.directory, self.user, stop_signals, words, *leftovers],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
