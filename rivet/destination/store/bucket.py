@@ -1,0 +1,93 @@
+"""What a store gives to its destination: requests on whole keys, each tried again and its errors translated.
+
+Keys hold the prefix and any other character as it is; encoding them is the SDK's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rivet.destination.protocol import Listed
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of an object.
+
+    Attributes:
+        data: Its last bytes, all of them where it is no longer than was asked for.
+        size_bytes: Of the whole object.
+        version: What tells these bytes from those of an object that replaces it.
+    """
+
+    data: bytes
+    size_bytes: int
+    version: str
+
+
+class Upload(Protocol):
+    """A large object that goes up in parts and is visible once it is completed, never before."""
+
+    def part(self, number: int, data: bytes) -> None:
+        """Send a part, numbered from 1; called from several threads, in any order.
+
+        The first to be sent begins the upload; a store that wants them in order lets each wait for its turn.
+        """
+
+    @property
+    def checksum(self) -> str | None:
+        """Give what `list` will tell of the object, once every part was sent."""
+
+    def complete(self) -> None:
+        """Make it visible; `ObjectNotFound` where another has aborted it."""
+
+    def abort(self) -> None:
+        """Drop the parts, if any; no part is under way then."""
+
+
+class Bucket(Protocol):
+    """The requests that a store takes."""
+
+    @property
+    def kind(self) -> str:
+        """Name the kind of store as manifests do."""
+
+    @property
+    def uri(self) -> str:
+        """Give the bucket for people, ending in `/`."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Give what the user should know of the place, as far as it has come to light."""
+
+    def get(self, key: str) -> bytes:
+        """Give a whole object, or raise `ObjectNotFound`."""
+
+    def tail(self, key: str, size_bytes: int) -> Tail:
+        """Give the last bytes of an object, at most so many, or raise `ObjectNotFound`."""
+
+    def range(self, key: str, start: int, end: int, version: str) -> bytes:
+        """Give bytes of one version, end not included, or raise `ObjectNotFound`."""
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        """List the keys that begin with prefix, page by page, in the order of their UTF-8 bytes."""
+
+    def checksum(self, data: bytes) -> str | None:
+        """Give what `list` would tell of an object that was put with these bytes."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write an object by one request, and see to it that what stands is what was sent."""
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove objects, a batch at a time; missing ones are no error."""
+
+    def upload(self, key: str) -> Upload:
+        """Begin a large object; no request is made yet."""
+
+    def abort_uploads(self, prefix: str, run_ids: Collection[str]) -> None:
+        """Drop unfinished uploads below a prefix whose keys bear one of the run ids in the last segment."""
+
+    def close(self) -> None:
+        """Let go of connections; what is tried again now is tried no more."""

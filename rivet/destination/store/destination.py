@@ -1,0 +1,145 @@
+"""A prefix of a bucket as a destination, whatever the store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import BinaryIO, cast
+
+from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
+from rivet.destination.protocol import Listed, Staged
+from rivet.destination.store.bucket import Bucket
+from rivet.destination.store.pool import UploadPool, finish_all
+from rivet.destination.store.ranged import TAIL_BYTES, RangedFile
+from rivet.destination.store.spool import Spool
+from rivet.destination.store.staged import StoreStaged
+
+UPLOAD_THREADS = 8
+_UPLOAD_BYTES = 64 * 1024**2
+
+
+class StoreDestination:
+    """Objects below a prefix.
+
+    Args:
+        prefix: What all keys begin with; empty, or ending in `/`.
+    """
+
+    def __init__(self, bucket: Bucket, prefix: str) -> None:
+        self._bucket = bucket
+        self._prefix = prefix
+        self._spool = Spool()
+        self._pool = UploadPool(UPLOAD_THREADS, _UPLOAD_BYTES)
+        self._staged: set[StoreStaged] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def kind(self) -> str:
+        """Name the kind of store."""
+        return self._bucket.kind
+
+    @property
+    def uri(self) -> str:
+        """Give the prefix with its bucket."""
+        return self._bucket.uri + self._prefix
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Give what has come to light of the bucket."""
+        return self._bucket.warnings
+
+    def read(self, name: str) -> bytes:
+        """Give all bytes of an object."""
+        return self._bucket.get(self._key(name))
+
+    def open(self, name: str, size_bytes: int | None = None) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
+        """Open an object for reading in ranges; its tail is fetched now."""
+        key = self._key(name)
+        tail = self._bucket.tail(key, TAIL_BYTES)
+        file = RangedFile(tail, lambda start, end: self._bucket.range(key, start, end, tail.version))
+        return cast("AbstractContextManager[BinaryIO]", file)
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """List the objects below the prefix, but for foreign ones whose keys are no names: folders, `//`."""
+        split_prefix(prefix)
+        return self._list(prefix)
+
+    def stage(self, name: str, run_id: str) -> StoreStaged:
+        """Begin an object."""
+        key = self._key(name)
+        staged = StoreStaged(
+            key,
+            check_run_id(run_id),
+            bucket=self._bucket,
+            spool=self._spool,
+            pool=self._pool,
+            forget=self._forget,
+        )
+        with self._lock:
+            self._staged.add(staged)
+        return staged
+
+    def publish(self, staged: Sequence[Staged]) -> None:
+        """Make objects visible, several at once."""
+        files: list[StoreStaged] = []
+        for file in staged:
+            if not isinstance(file, StoreStaged):
+                raise TypeError(f"{file!r} was not staged here")
+            file.must_be_finished()
+            files.append(file)
+        finish_all([self._pool.submit(file.waiting_bytes, file.publish) for file in files])
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write an object by one request."""
+        self._bucket.put(self._key(name), data)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove objects in batches."""
+        self._bucket.delete([self._key(name) for name in names])
+
+    def settle(self, directories: Iterable[str]) -> None:
+        """Do nothing: what a store has answered for is durable."""
+        for directory in directories:
+            check_directory(directory)
+
+    def sweep(self, run_ids: Iterable[str]) -> None:
+        """Drop what runs left: in this process by asking it, in the store by their names."""
+        wanted = {check_run_id(run_id) for run_id in run_ids}
+        if not wanted:
+            return
+        with self._lock:
+            mine = [staged for staged in self._staged if staged.run_id in wanted]
+        for staged in mine:
+            staged.sweep()
+        self._bucket.abort_uploads(self._prefix, wanted)
+
+    def remove_root_if_empty(self) -> None:
+        """Do nothing: a prefix is there with its objects."""
+
+    def close(self) -> None:
+        """Let go of threads, connections and what waits."""
+        self._bucket.close()
+        self._pool.close()
+        self._spool.close()
+
+    def _key(self, name: str) -> str:
+        return self._prefix + check_name(name)
+
+    def _list(self, prefix: str) -> Iterator[Listed]:
+        for listed in self._bucket.list(self._prefix + prefix):
+            name = listed.name[len(self._prefix) :]
+            if _is_name(name):
+                yield Listed(name, listed.size_bytes, listed.checksum)
+
+    def _forget(self, staged: StoreStaged) -> None:
+        with self._lock:
+            self._staged.discard(staged)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        check_name(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,64 @@
+"""Sends on a few threads, bounded in number and in the bytes that are on their way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+
+class UploadPool:
+    """Threads that send.
+
+    Args:
+        most_bytes: That wait or are sent at once; one alone may be larger.
+    """
+
+    def __init__(self, threads: int, most_bytes: int) -> None:
+        self._executor = ThreadPoolExecutor(threads, "rivet-upload")
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._changed = threading.Condition()
+
+    def submit(self, size_bytes: int, work: Callable[[], None]) -> Future[None]:
+        """Have work done as soon as there is a thread; waits here until there is room for its bytes."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._bytes or self._bytes + size_bytes <= self._most_bytes)
+            self._bytes += size_bytes
+        try:
+            future = self._executor.submit(work)
+        except BaseException:
+            self._give(size_bytes)
+            raise
+        future.add_done_callback(lambda _: self._give(size_bytes))
+        return future
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for what is being sent."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _give(self, size_bytes: int) -> None:
+        with self._changed:
+            self._bytes -= size_bytes
+            self._changed.notify_all()
+
+
+def has_succeeded(future: Future[None]) -> bool:
+    """Tell whether a future is done, raising its error where it failed."""
+    if not future.done():
+        return False
+    future.result()
+    return True
+
+
+def finish_all(futures: list[Future[None]]) -> None:
+    """Wait for all; where one fails, drop those not yet begun, wait for the rest, and raise its error."""
+    failure: BaseException | None = None
+    for future in futures:
+        if failure is not None and future.cancel():
+            continue
+        error = future.exception()
+        if error is not None and failure is None:
+            failure = error
+    if failure is not None:
+        raise failure

@@ -1,0 +1,71 @@
+"""Tries requests again that failed in a way that may pass, ever more slowly, up to a deadline."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rivet.errors import DestinationUnavailable, IntegrityError
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for a store.
+
+    Attributes:
+        connect_timeout_seconds: For a connection to stand.
+        read_timeout_seconds: Between two pieces of an answer.
+        attempts: Of one request, the first included.
+        first_pause_seconds: The longest before the second attempt; it doubles with each, and a random
+            share is taken off.
+        longest_pause_seconds: Between two attempts.
+        deadline_seconds: After the first attempt began, no other begins.
+    """
+
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 60.0
+    attempts: int = 8
+    first_pause_seconds: float = 0.25
+    longest_pause_seconds: float = 15.0
+    deadline_seconds: float = 300.0
+
+
+class Retrying:
+    """Runs requests for as long as patience has it; used by many threads at once."""
+
+    def __init__(self, patience: Patience, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._patience = patience
+        self._now = now
+        self._stopped = threading.Event()
+
+    def run(self, work: Callable[[bool], Result]) -> Result:
+        """Do work until it succeeds, fails for good, or patience ends, then raise its last error.
+
+        What may pass is `DestinationUnavailable`, and bytes that arrived otherwise than they were sent.
+
+        Args:
+            work: Takes whether it was tried before, with an unknown outcome: then it should look first.
+        """
+        patience = self._patience
+        end = self._now() + patience.deadline_seconds
+        for attempt in range(1, patience.attempts + 1):
+            try:
+                return work(attempt > 1)
+            except (DestinationUnavailable, IntegrityError):
+                longest = min(
+                    patience.first_pause_seconds * 2 ** (attempt - 1), patience.longest_pause_seconds
+                )
+                pause = longest * random.uniform(0.5, 1)  # noqa: S311 - it only keeps threads apart
+                if attempt == patience.attempts or self._now() + pause > end or self._stopped.wait(pause):
+                    raise
+        raise AssertionError("at least one attempt is made")
+
+    def stop(self) -> None:
+        """Make no further attempts."""
+        self._stopped.set()
