@@ -92,7 +92,8 @@ class Destination(Protocol):
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """List every object whose name begins with prefix, at any depth, in the order of names.
 
-        A root that does not exist lists nothing. Staged objects are left out.
+        A root that does not exist lists nothing. Staged objects are left out, and so is what marks a folder
+        in a store: a key that ends in `/`.
         """
 
     def stage(self, name: str, run_id: str) -> Staged:
@@ -124,4 +125,4 @@ class Destination(Protocol):
         """Remove the root and its parents, as far as this object made them and nothing is in them."""
 
     def close(self) -> None:
-        """Let go of threads, connections and what waits to go up; what is not published is dropped."""
+        """Let go of threads, connections and memory; what is not published by now will not be."""

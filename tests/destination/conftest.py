@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rivet.destination.protocol import Destination
 from tests.destination.stores import FACTORIES, Place
+from tests.servers.gcs import GcsBucket, GcsServer
+from tests.servers.s3 import S3Bucket, S3Server
+
+
+@pytest.fixture(scope="session")
+def shared_s3_bucket(s3: S3Server) -> S3Bucket:
+    """Give a bucket in which each test has a prefix of its own: the first object in one takes its time."""
+    return s3.make_bucket()
+
+
+@pytest.fixture(scope="session")
+def shared_gcs_bucket(gcs: GcsServer) -> GcsBucket:
+    """Give a bucket in which each test has a prefix of its own."""
+    return gcs.make_bucket()
 
 
 @pytest.fixture(params=FACTORIES)
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """Give each store in turn; syncs, which no test of the contract can see, are left out for their time."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    return FACTORIES[request.param](tmp_path)
+    place = FACTORIES[request.param](request, tmp_path)
+    with closing(place.destination):
+        yield place
 
 
 @pytest.fixture

@@ -1,21 +1,25 @@
-"""Staged objects of every store: invisible, durable, published or gone."""
+"""Staged objects of every store: invisible, published or gone."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from rivet.destination.names import STAGING_DIRECTORY
 from rivet.destination.protocol import Destination
 from rivet.errors import ObjectNotFound
-from tests.destination.stores import OTHER_RUN, RUN, Place, names, publish, sizes
+from tests.destination.stores import PART_BYTES, RUN, Place, finished, names, publish, sizes
+
+LARGE = b"0123456789abcdef" * (PART_BYTES // 16) + b"end"
 
 
-def test_stage_is_invisible_until_published(place: Place) -> None:
+@pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
+def test_stage_is_invisible_until_published(place: Place, data: bytes) -> None:
     """What is staged is under no name and in no listing until publish, and then under its own."""
     staged = place.destination.stage("day=1/p.parquet", RUN)
-    staged.write(b"rows")
+    staged.write(data)
     assert names(place.destination) == []
     staged.finish()
 
@@ -25,39 +29,80 @@ def test_stage_is_invisible_until_published(place: Place) -> None:
     with pytest.raises(ObjectNotFound):
         place.destination.read("day=1/p.parquet")
     place.destination.publish([staged])
-    assert sizes(place.destination) == [("day=1/p.parquet", 4)]
+    assert sizes(place.destination) == [("day=1/p.parquet", len(data))]
     assert place.staged() == []
 
 
-def test_stage_bears_the_run_and_no_name_that_readers_take(place: Place) -> None:
-    """What lies staged bears its run id and never ends in .parquet."""
-    for _ in range(2):
-        place.destination.stage("p.parquet", RUN).finish()
-    place.destination.stage("p.parquet", OTHER_RUN).finish()
-
-    staged = place.staged()
-    assert sorted(RUN in text for text in staged) == [False, True, True]
-    assert not [text for text in staged if text.endswith(".parquet")]
-
-
-def test_stage_leaves_the_live_object_alone(destination: Destination) -> None:
+@pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
+def test_stage_leaves_the_live_object_alone(destination: Destination, data: bytes) -> None:
     """Staging, finishing and discarding leave what stands under the name as it was."""
     destination.put("p.parquet", b"old")
-    staged = destination.stage("p.parquet", RUN)
-    staged.write(b"new")
-    staged.finish()
+    staged = finished(destination, "p.parquet", data)
 
     assert destination.read("p.parquet") == b"old"
     staged.discard()
     assert destination.read("p.parquet") == b"old"
 
 
-def test_stage_publish_replaces(destination: Destination) -> None:
-    """Publishing over a live object leaves the new one alone."""
-    publish(destination, "p.parquet", b"a long old one")
-    publish(destination, "p.parquet", b"new")
+@pytest.mark.parametrize("old", [b"a long old one", LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("new", [b"new", LARGE[::-1]], ids=["small", "large"])
+def test_publish_replaces(destination: Destination, old: bytes, new: bytes) -> None:
+    """Publishing over a live object leaves the new one alone, whatever the sizes."""
+    publish(destination, "p.parquet", old)
+    publish(destination, "p.parquet", new)
 
-    assert sizes(destination) == [("p.parquet", 3)]
+    assert sizes(destination) == [("p.parquet", len(new))]
+    assert destination.read("p.parquet") == new
+
+
+def test_publish_many_at_once(place: Place) -> None:
+    """Many objects, small and large, in several directories, are all visible when the call returns."""
+    contents = {f"day={i % 3}/p{i}.parquet": b"%d" % i for i in range(100)}
+    contents |= {f"day={i}/large.parquet": LARGE for i in range(2)}
+    staged = [finished(place.destination, name, data) for name, data in contents.items()]
+    place.destination.publish(staged)
+    place.destination.publish([])
+
+    assert sizes(place.destination) == sorted((name, len(data)) for name, data in contents.items())
+    assert place.destination.read("day=1/large.parquet") == LARGE
+    assert place.destination.read("day=0/p99.parquet") == b"99"
+    assert place.staged() == []
+
+
+def test_publish_failed_leaves_each_object_whole(place: Place) -> None:
+    """Where one of several cannot be published, each name has its old object or its new one, and no part."""
+    place.destination.put("good", b"old")
+    place.destination.put("bad", b"old")
+    good, bad = finished(place.destination, "good", b"new"), finished(place.destination, "bad", b"new")
+    bad.discard()
+    with pytest.raises(ValueError, match="bad"):
+        place.destination.publish([good, bad])
+
+    assert place.destination.read("good") in (b"old", b"new")
+    assert place.destination.read("bad") == b"old"
+    good.discard()
+    assert place.staged() == []
+
+
+def test_publish_is_for_what_was_staged_here(destination: Destination) -> None:
+    """What another kind of destination staged is refused."""
+
+    class Stranger:
+        size_bytes = 0
+        checksum = None
+
+        def write(self, data: bytes | bytearray | memoryview) -> int:
+            """Take nothing."""
+            return 0
+
+        def finish(self) -> None:
+            """Do nothing."""
+
+        def discard(self) -> None:
+            """Do nothing."""
+
+    with pytest.raises(TypeError, match="not staged here"):
+        destination.publish([Stranger()])
 
 
 def test_stage_chunks_of_any_kind_and_size(destination: Destination) -> None:
@@ -72,10 +117,10 @@ def test_stage_chunks_of_any_kind_and_size(destination: Destination) -> None:
         b"end",
     ]
     staged = destination.stage("p", RUN)
-    sizes = [staged.write(chunk) for chunk in chunks]
+    written = [staged.write(chunk) for chunk in chunks]
     expected = b"".join(bytes(chunk) for chunk in chunks)
 
-    assert sizes == [len(bytes(chunk)) for chunk in chunks]
+    assert written == [len(bytes(chunk)) for chunk in chunks]
     assert staged.size_bytes == len(expected)
     staged.finish()
     assert staged.size_bytes == len(expected)
@@ -85,14 +130,16 @@ def test_stage_chunks_of_any_kind_and_size(destination: Destination) -> None:
 
 def test_stage_a_written_buffer_may_change_afterwards(destination: Destination) -> None:
     """Bytes are taken at the time of the write, whatever becomes of the buffer."""
-    buffer = bytearray(b"abc")
+    small, large = bytearray(b"abc"), bytearray(LARGE)
     staged = destination.stage("p", RUN)
-    staged.write(buffer)
-    buffer[:] = b"XYZ"
+    staged.write(small)
+    small[:] = b"XYZ"
+    staged.write(large)
+    large[:] = bytes(len(large))
     staged.finish()
     destination.publish([staged])
 
-    assert destination.read("p") == b"abc"
+    assert destination.read("p") == b"abc" + LARGE
 
 
 def test_stage_empty_object(destination: Destination) -> None:
@@ -102,38 +149,55 @@ def test_stage_empty_object(destination: Destination) -> None:
 
     assert sizes(destination) == [("empty", 0), ("void", 0)]
     assert destination.read("empty") == destination.read("void") == b""
+    with destination.open("empty") as file:
+        assert file.read() == b""
 
 
-def test_stage_large_object(destination: Destination) -> None:
-    """An object of many megabytes arrives whole."""
-    block = bytes(range(256)) * 4096
+@pytest.mark.parametrize("size", [PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 2 * PART_BYTES])
+def test_stage_size_about_that_of_a_part(place: Place, size: int) -> None:
+    """An object about as large as the pieces that stores upload it in arrives whole, and leaves no piece."""
+    data = (LARGE * 2)[:size]
+    publish(place.destination, "p", data)
+
+    assert sizes(place.destination) == [("p", size)]
+    assert place.destination.read("p") == data
+    assert place.staged() == []
+
+
+@pytest.mark.parametrize("chunk_bytes", [1_000_003, 20_000_000])
+def test_stage_large_object(destination: Destination, chunk_bytes: int) -> None:
+    """An object of several pieces arrives whole, whether its chunks are smaller than a piece or larger."""
+    data = b"".join(bytes([i]) * 1_234_567 for i in range(35))
     staged = destination.stage("large", RUN)
-    for _ in range(40):
-        staged.write(block)
+    for start in range(0, len(data), chunk_bytes):
+        staged.write(data[start : start + chunk_bytes])
     staged.finish()
     destination.publish([staged])
 
-    assert destination.read("large") == block * 40
+    assert destination.read("large") == data
 
 
-def test_stage_is_finished_by_another_thread(destination: Destination) -> None:
+@pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
+def test_stage_is_finished_by_another_thread(destination: Destination, data: bytes) -> None:
     """What one thread has written may be finished by a second and published by a third."""
     staged = destination.stage("p", RUN)
-    staged.write(b"rows")
-    for step in (staged.finish, lambda: destination.publish([staged])):
+    staged.write(data)
+    steps: list[Callable[[], None]] = [staged.finish, lambda: destination.publish([staged])]
+    for step in steps:
         thread = threading.Thread(target=step)
         thread.start()
         thread.join()
 
-    assert destination.read("p") == b"rows"
+    assert destination.read("p") == data
 
 
-@pytest.mark.parametrize("finished", [False, True])
-def test_stage_discard_leaves_nothing(place: Place, *, finished: bool) -> None:
+@pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_stage_discard_leaves_nothing(place: Place, data: bytes, *, is_finished: bool) -> None:
     """Discarding, before or after finish, and twice, leaves nothing staged and nothing to publish."""
     staged = place.destination.stage("p.parquet", RUN)
-    staged.write(b"rows")
-    if finished:
+    staged.write(data)
+    if is_finished:
         staged.finish()
     staged.discard()
     staged.discard()
@@ -146,18 +210,18 @@ def test_stage_discard_leaves_nothing(place: Place, *, finished: bool) -> None:
 
 def test_stage_discard_after_publish_does_nothing(destination: Destination) -> None:
     """Discarding what is published leaves it published."""
-    staged = destination.stage("p", RUN)
-    staged.write(b"rows")
-    staged.finish()
+    staged = finished(destination, "p", b"rows")
     destination.publish([staged])
     staged.discard()
 
     assert destination.read("p") == b"rows"
 
 
-def test_stage_order_of_calls(destination: Destination) -> None:
+@pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
+def test_stage_order_of_calls(destination: Destination, data: bytes) -> None:
     """Publishing before finish or twice, and writing or finishing after finish, are bugs that raise."""
     staged = destination.stage("p", RUN)
+    staged.write(data)
     with pytest.raises(ValueError, match="before it is finished"):
         destination.publish([staged])
     staged.finish()
@@ -174,57 +238,10 @@ def test_stage_failed_part_leaves_others_alone(place: Place) -> None:
     """A part that is discarded in the middle of its writing leaves the run's other parts as they are."""
     good, bad = (place.destination.stage("p.parquet", RUN) for _ in range(2))
     good.write(b"good")
-    bad.write(b"bad")
+    bad.write(LARGE)
     bad.discard()
     good.finish()
     place.destination.publish([good])
 
     assert place.destination.read("p.parquet") == b"good"
     assert place.staged() == []
-
-
-def test_sweep_only_the_named_runs(place: Place) -> None:
-    """A sweep removes what the named runs left staged, finished or not, and nothing else."""
-    place.destination.put("p", b"live")
-    unfinished = place.destination.stage("p", RUN)
-    place.destination.stage("p", RUN).finish()
-    kept = place.destination.stage("p", OTHER_RUN)
-    kept.finish()
-    place.destination.sweep(run_id for run_id in (RUN, "20200101T000000Z-00000000"))
-    unfinished.discard()
-
-    assert len(place.staged()) == 1
-    assert OTHER_RUN in place.staged()[0]
-    place.destination.publish([kept])
-    assert names(place.destination) == ["p"]
-
-
-def test_sweep_nothing_there(destination: Destination) -> None:
-    """A sweep of runs that staged nothing, and of no runs, changes nothing."""
-    destination.sweep([RUN])
-    destination.sweep([])
-
-    assert names(destination) == []
-
-
-def test_sweep_what_was_swept_is_not_published(destination: Destination) -> None:
-    """Publishing what was swept raises, and the live object stays."""
-    destination.put("day=1/p", b"live")
-    staged = [destination.stage(name, RUN) for name in ("day=1/p", "day=2/p")]
-    for one in staged:
-        one.finish()
-    destination.sweep([RUN])
-
-    for one in staged:
-        with pytest.raises(ObjectNotFound):
-            destination.publish([one])
-    assert names(destination) == ["day=1/p"]
-
-
-def test_sweep_staging_goes_on_after_a_sweep(destination: Destination) -> None:
-    """A run that swept may stage again."""
-    destination.stage("p", RUN).finish()
-    destination.sweep([RUN])
-    publish(destination, "p", b"again")
-
-    assert destination.read("p") == b"again"

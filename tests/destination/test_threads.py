@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 from rivet.destination.protocol import Destination
 from tests.destination.stores import Place, names, publish
@@ -72,3 +73,16 @@ def test_publishing_where_another_prunes(destination: Destination) -> None:
         list(pool.map(churn, range(4)))
 
     assert names(destination) == [f"deep/er/{i}" for i in range(4)]
+
+
+def test_one_name_from_two_places(place: Place) -> None:
+    """Two destinations at one root replace each other's objects whole, and each sees what the other did."""
+    with closing(place.again()) as other:
+        for i in range(5):
+            publish(place.destination, "day=1/p", b"%d mine" % i)
+            assert other.read("day=1/p") == b"%d mine" % i
+            publish(other, "day=1/p", b"%d the other's, and longer" % i)
+            assert place.destination.read("day=1/p") == b"%d the other's, and longer" % i
+        other.delete(["day=1/p"])
+
+    assert names(place.destination) == []
