@@ -13,7 +13,8 @@ from rivet.destination.opening import open_destination
 from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
-from rivet.plan.advice import folder_advice, type_advice
+from rivet.plan.advice import type_advice
+from rivet.plan.readers import old_values, readers
 from rivet.plan.resolve import near_miss
 from rivet.plan.windows import Window
 from rivet.prepare import Prepared, prepare, refuse_vanished
@@ -98,7 +99,7 @@ def check(settings: Settings, *, exports: Sequence[str] = (), listener: Listener
         with source.session() as session:
             described = describe(session, export, settings.source.consistency)
         outcome = _checked(source, export, described)
-        return replace(outcome, warnings=(*outcome.warnings, *folder_advice(described.layout)))
+        return replace(outcome, readers=readers(described.written, described.layout))
 
     return _look(settings, exports, listener, look)
 
@@ -225,4 +226,5 @@ def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         partitions=tuple(PlannedPartition(t.value, t.path, rows) for t, rows in partitions),
         scans=prepared.scans,
         sort_bytes=prepared.sort_bytes,
+        warnings=(*outcome.warnings, *([] if axis is None else old_values(axis, probe.minimum))),
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from rivet.plan.layout import Layout
+from rivet.plan.readers import hides_values
 from rivet.plan.schema import MAX_DECIMAL_DIGITS, Column, Fidelity, Kind
 
 _DECIMAL = re.compile(r"(?:numeric|decimal|number)\b(?:\((\d+))?(?!.*\[\])", re.IGNORECASE)
@@ -26,24 +27,12 @@ def key_advice(layout: Layout) -> list[str]:
             f"column {p.column!r} holds no instants: its values are taken as they are, and "
             f"partition_timezone: {p.axis.zone} changes nothing"
         )
-    if p.in_files and p.key.casefold() == p.column.casefold():
+    if hides_values(p):
         lines.append(
-            f"column {p.column!r} stands both in the path and in the files: DuckDB shows the label instead "
-            "of the value and pyarrow refuses the two types; set partition_key to another name, or read "
-            "without hive partitioning"
+            f"column {p.column!r} stands both in the path and in the files: DuckDB and Spark show the label "
+            "instead of the value; set partition_key to another name, or read without hive partitioning"
         )
     return lines
-
-
-def folder_advice(layout: Layout) -> list[str]:
-    """Warn of a manifest that some readers take for data."""
-    if layout.partitioning is None or layout.manifest_name.startswith("_"):
-        return []
-    advice = (
-        f"{layout.manifest_name} lies beside the data: readers that open whole folders may take it for data; "
-        "set manifest_name: _manifest.json for them"
-    )
-    return [advice]
 
 
 def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:

@@ -5,7 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rivet.errors import Problem
 from rivet.outcome import PlanOutcome
@@ -39,13 +39,22 @@ def plan_lines(outcome: PlanOutcome) -> list[str]:
 
 
 def check_lines(outcome: PlanOutcome) -> list[str]:
-    """Show each column of an export: its type at the source and in the files, and how its values arrive."""
+    """Show an export's columns, their types at the source and in the files, and what readers make of them."""
     lines = _facts(outcome)
     if outcome.columns:
         rows = [(c.name, c.source_type, str(c.type), c.fidelity.value) for c in outcome.columns]
         header = ("column", "source type", "Arrow type", "values")
         lines += [f"  {line}" for line in table(header, rows)]
+    if outcome.readers is not None:
+        lines += [
+            f"  {line}" for line in table(("reader", "what it makes of this tree"), _readers(outcome.readers))
+        ]
     return lines + _warnings(outcome)
+
+
+def _readers(readers: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    said = {reader: lines or ("reads it as it is",) for reader, lines in readers.items()}
+    return [("" if i else reader, line) for reader, lines in said.items() for i, line in enumerate(lines)]
 
 
 def plan_error_lines(outcomes: Sequence[PlanOutcome]) -> list[str]:

@@ -34,6 +34,14 @@ def test_every_fact_of_a_plan_is_in_the_document() -> None:
     assert told["partition_count"] == 3
 
 
+def test_readers_are_told_one_by_one() -> None:
+    """A check has a list for each reader, empty where it reads the tree as it is; a plan has null."""
+    told = planned_export(replace(PLAN, readers={"DuckDB": (), "Spark": ("shows",)}))["readers"]
+
+    assert told == {"DuckDB": [], "Spark": ["shows"]}
+    assert planned_export(PLAN)["readers"] is None
+
+
 def test_every_fact_of_a_verdict_is_in_the_document() -> None:
     """A verdict loses nothing, and says whether it passed."""
     told = validated_export(ValidateOutcome("events", "/out/events/", 4, VERDICT))["verdict"]

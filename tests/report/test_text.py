@@ -123,6 +123,20 @@ def test_a_check_shows_both_types_of_each_column() -> None:
     assert lines[-1] == "  warning: no index leads with 'created_at'"
 
 
+def test_a_check_shows_what_each_reader_makes_of_the_tree() -> None:
+    """One line for each thing to know, the reader named once, and a reader without any reads it as it is."""
+    readers = {"DuckDB": (), "pyarrow": ("fails at a\nb", "refuses"), "Spark": ("shows",)}
+    lines = check_lines(replace(PLAN, partitions=None, scans=None, rows=None, readers=readers))
+
+    assert lines[-6:-1] == [
+        "  reader   what it makes of this tree",
+        "  DuckDB   reads it as it is",
+        r"  pyarrow  fails at a\nb",
+        "           refuses",
+        "  Spark    shows",
+    ]
+
+
 def test_an_export_that_could_not_be_planned_says_what_was_known() -> None:
     """A failed plan shows its name and destination, and its error with the mend."""
     failed = PlanOutcome(

@@ -11,21 +11,31 @@ from tests.servers.database import Database
 from tests.servers.sqlite import SqliteDatabase
 
 
-def test_only_a_check_speaks_of_readers_that_open_whole_folders(
-    tmp_path: Path, sqlite_database: SqliteDatabase
-) -> None:
-    """A manifest beside the data is told once, before the first run, and not where it is named apart."""
+def test_only_a_check_speaks_of_readers(tmp_path: Path, sqlite_database: SqliteDatabase) -> None:
+    """A check says what each makes of the tree; neither plan nor run repeats what changes no value."""
     make_events(sqlite_database, "sqlite")
     export = by_day(tmp_path / "tree", partition_key="day")
     config = settings(tmp_path, sqlite_database.source, export)
-    line = "manifest.json lies beside the data"
+    (checked,), (planned,) = check(config, listener=lambda _: None), plan(config, listener=lambda _: None)
 
-    assert any(line in warning for warning in check(config, listener=lambda _: None)[0].warnings)
-    assert not any(line in warning for warning in plan(config, listener=lambda _: None)[0].warnings)
-    assert not any(line in w for w in run_well(tmp_path, sqlite_database.source, export).warnings)
-    destination = export["destination"] | {"manifest_name": "_manifest.json"}
-    config = settings(tmp_path, sqlite_database.source, export | {"destination": destination})
-    assert not any(line in warning for warning in check(config, listener=lambda _: None)[0].warnings)
+    assert checked.readers is not None
+    assert any("fails at manifest.json" in line for line in checked.readers["pyarrow"])
+    assert planned.readers is None
+    assert not any("manifest.json" in w for w in (*checked.warnings, *planned.warnings))
+    assert run_well(tmp_path, sqlite_database.source, export).warnings == ()
+
+
+def test_a_plan_says_where_values_are_older_than_sparks_calendar(
+    tmp_path: Path, sqlite_database: SqliteDatabase
+) -> None:
+    """It knows the smallest value; a run, which changes none, says nothing."""
+    sqlite_database.execute("CREATE TABLE events (created_at DATE); INSERT INTO events VALUES ('0001-01-01')")
+    export = by_day(tmp_path / "tree", partition_key="day")
+
+    (planned,) = plan(settings(tmp_path, sqlite_database.source, export), listener=lambda _: None)
+
+    assert any(w.startswith("values begin at 0001-01-01: Spark 3") for w in planned.warnings)
+    assert run_well(tmp_path, sqlite_database.source, export).warnings == ()
 
 
 def test_rows_that_are_hidden_are_told_by_a_check_and_by_each_run(

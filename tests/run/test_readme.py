@@ -166,7 +166,7 @@ def test_a_key_with_the_name_of_its_column_is_as_the_readme_says(
     for command in ("check", "run"):
         ended = _shell(f"rivet {command} --config rivet.yaml", tmp_path, DATABASE_URL=postgres_database.url)
         assert ended.returncode == 0, ended.stderr
-        assert ended.stderr.count("DuckDB shows the label instead of the value") == 1
+        assert ended.stderr.count("DuckDB and Spark show the label instead of the value") == 1
 
     tree = f"'{tmp_path}/out/events/**/*.parquet'"
     for option, first in (("true", "2023-01-01"), ("false", "2023-01-01 08:09:10.111213+00")):
