@@ -23,7 +23,7 @@ from tests.servers.s3 import S3Bucket
 RUN = "20230102T030405Z-0123abcd"
 OTHER_RUN = "20230103T030405Z-89abcdef"
 PART_BYTES = 8 * 1024**2
-"""What stores upload in one piece at most, before an object is published."""
+"""Objects up to this size wait on this side; larger ones go up to a store in pieces, before publishing."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Place:
     Attributes:
         staged: Gives what lies staged in the store, a text each, which holds the run id.
         again: Opens another destination at the same root, as a later run does.
-        held_bytes: What is staged lies in the store if it is as large as this.
+        held_bytes: What is staged lies in the store if it is as large as this, and its name bears the run id.
     """
 
     destination: Destination
@@ -100,7 +100,7 @@ def _s3(request: pytest.FixtureRequest, _: Path) -> Place:
     def open_again() -> Destination:
         return open_destination(bucket.settings(prefix))
 
-    return Place(open_again(), staged, open_again, PART_BYTES)
+    return Place(open_again(), staged, open_again, PART_BYTES + 1)
 
 
 def _gcs(request: pytest.FixtureRequest, _: Path) -> Place:
@@ -111,7 +111,7 @@ def _gcs(request: pytest.FixtureRequest, _: Path) -> Place:
     def open_again() -> Destination:
         return open_destination(bucket.settings(prefix))
 
-    return Place(open_again(), list, open_again, PART_BYTES)  # it lists nothing that is not finished
+    return Place(open_again(), list, open_again, PART_BYTES + 1)  # it lists nothing that is not finished
 
 
 def _prefix_with_neighbours(bucket: S3Bucket | GcsBucket) -> str:

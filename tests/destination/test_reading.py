@@ -11,7 +11,7 @@ import pytest
 
 from rivet.destination.protocol import Destination
 from rivet.errors import ObjectNotFound
-from tests.destination.stores import RUN, publish
+from tests.destination.stores import RUN, part_name, publish
 
 
 @pytest.mark.parametrize("name", ["nothing", "no/such/directory", "day=1", "day=1/p/below"])
@@ -37,9 +37,9 @@ def test_missing_root(destination: Destination) -> None:
 def test_ranges(destination: Destination, size: int) -> None:
     """An open object of any size is read at any offset, from either end."""
     data = (bytes(range(251)) * (size // 251 + 1))[:size]
-    publish(destination, "p", data)
+    publish(destination, part_name(), data)
 
-    with destination.open("p", size) as file:
+    with destination.open(part_name(), size) as file:
         assert file.seek(-min(5, size), SEEK_END) == max(size - 5, 0)
         assert file.read() == data[-5:]
         assert file.read() == b""

@@ -10,15 +10,16 @@ import pytest
 from rivet.destination.names import STAGING_DIRECTORY
 from rivet.destination.protocol import Destination
 from rivet.errors import ObjectNotFound
-from tests.destination.stores import PART_BYTES, RUN, Place, finished, names, publish, sizes
+from tests.destination.stores import PART_BYTES, RUN, Place, finished, names, part_name, publish, sizes
 
 LARGE = b"0123456789abcdef" * (PART_BYTES // 16) + b"end"
+PART = part_name()
 
 
 @pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
 def test_stage_is_invisible_until_published(place: Place, data: bytes) -> None:
     """What is staged is under no name and in no listing until publish, and then under its own."""
-    staged = place.destination.stage("day=1/p.parquet", RUN)
+    staged = place.destination.stage(PART, RUN)
     staged.write(data)
     assert names(place.destination) == []
     staged.finish()
@@ -27,44 +28,44 @@ def test_stage_is_invisible_until_published(place: Place, data: bytes) -> None:
     assert names(place.destination, STAGING_DIRECTORY) == []
     assert names(place.destination, f"{STAGING_DIRECTORY}/") == []
     with pytest.raises(ObjectNotFound):
-        place.destination.read("day=1/p.parquet")
+        place.destination.read(PART)
     place.destination.publish([staged])
-    assert sizes(place.destination) == [("day=1/p.parquet", len(data))]
+    assert sizes(place.destination) == [(PART, len(data))]
     assert place.staged() == []
 
 
 @pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
 def test_stage_leaves_the_live_object_alone(destination: Destination, data: bytes) -> None:
     """Staging, finishing and discarding leave what stands under the name as it was."""
-    destination.put("p.parquet", b"old")
-    staged = finished(destination, "p.parquet", data)
+    destination.put(PART, b"old")
+    staged = finished(destination, PART, data)
 
-    assert destination.read("p.parquet") == b"old"
+    assert destination.read(PART) == b"old"
     staged.discard()
-    assert destination.read("p.parquet") == b"old"
+    assert destination.read(PART) == b"old"
 
 
 @pytest.mark.parametrize("old", [b"a long old one", LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("new", [b"new", LARGE[::-1]], ids=["small", "large"])
 def test_publish_replaces(destination: Destination, old: bytes, new: bytes) -> None:
     """Publishing over a live object leaves the new one alone, whatever the sizes."""
-    publish(destination, "p.parquet", old)
-    publish(destination, "p.parquet", new)
+    publish(destination, PART, old)
+    publish(destination, PART, new)
 
-    assert sizes(destination) == [("p.parquet", len(new))]
-    assert destination.read("p.parquet") == new
+    assert sizes(destination) == [(PART, len(new))]
+    assert destination.read(PART) == new
 
 
 def test_publish_many_at_once(place: Place) -> None:
     """Many objects, small and large, in several directories, are all visible when the call returns."""
     contents = {f"day={i % 3}/p{i}.parquet": b"%d" % i for i in range(100)}
-    contents |= {f"day={i}/large.parquet": LARGE for i in range(2)}
+    contents |= {part_name(number=i): LARGE for i in range(2)}
     staged = [finished(place.destination, name, data) for name, data in contents.items()]
     place.destination.publish(staged)
     place.destination.publish([])
 
     assert sizes(place.destination) == sorted((name, len(data)) for name, data in contents.items())
-    assert place.destination.read("day=1/large.parquet") == LARGE
+    assert place.destination.read(part_name(number=1)) == LARGE
     assert place.destination.read("day=0/p99.parquet") == b"99"
     assert place.staged() == []
 
@@ -116,7 +117,7 @@ def test_stage_chunks_of_any_kind_and_size(destination: Destination) -> None:
         b"y" * 3_000_000,
         b"end",
     ]
-    staged = destination.stage("p", RUN)
+    staged = destination.stage(PART, RUN)
     written = [staged.write(chunk) for chunk in chunks]
     expected = b"".join(bytes(chunk) for chunk in chunks)
 
@@ -125,13 +126,13 @@ def test_stage_chunks_of_any_kind_and_size(destination: Destination) -> None:
     staged.finish()
     assert staged.size_bytes == len(expected)
     destination.publish([staged])
-    assert destination.read("p") == expected
+    assert destination.read(PART) == expected
 
 
 def test_stage_a_written_buffer_may_change_afterwards(destination: Destination) -> None:
     """Bytes are taken at the time of the write, whatever becomes of the buffer."""
     small, large = bytearray(b"abc"), bytearray(LARGE)
-    staged = destination.stage("p", RUN)
+    staged = destination.stage(PART, RUN)
     staged.write(small)
     small[:] = b"XYZ"
     staged.write(large)
@@ -139,7 +140,7 @@ def test_stage_a_written_buffer_may_change_afterwards(destination: Destination) 
     staged.finish()
     destination.publish([staged])
 
-    assert destination.read("p") == b"abc" + LARGE
+    assert destination.read(PART) == b"abc" + LARGE
 
 
 def test_stage_empty_object(destination: Destination) -> None:
@@ -157,30 +158,32 @@ def test_stage_empty_object(destination: Destination) -> None:
 def test_stage_size_about_that_of_a_part(place: Place, size: int) -> None:
     """An object about as large as the pieces that stores upload it in arrives whole, and leaves no piece."""
     data = (LARGE * 2)[:size]
-    publish(place.destination, "p", data)
+    publish(place.destination, PART, data)
 
-    assert sizes(place.destination) == [("p", size)]
-    assert place.destination.read("p") == data
+    assert sizes(place.destination) == [(PART, size)]
+    assert place.destination.read(PART) == data
     assert place.staged() == []
 
 
-@pytest.mark.parametrize("chunk_bytes", [1_000_003, 20_000_000])
-def test_stage_large_object(destination: Destination, chunk_bytes: int) -> None:
-    """An object of several pieces arrives whole, whether its chunks are smaller than a piece or larger."""
+@pytest.mark.parametrize(
+    ("name", "chunk_bytes"), [(PART, 1_000_003), (PART, 20_000_000), ("manifest.json", 1_000_003)]
+)
+def test_stage_large_object(destination: Destination, name: str, chunk_bytes: int) -> None:
+    """An object of several pieces arrives whole, whatever its name and however large its chunks are."""
     data = b"".join(bytes([i]) * 1_234_567 for i in range(35))
-    staged = destination.stage("large", RUN)
+    staged = destination.stage(name, RUN)
     for start in range(0, len(data), chunk_bytes):
         staged.write(data[start : start + chunk_bytes])
     staged.finish()
     destination.publish([staged])
 
-    assert destination.read("large") == data
+    assert destination.read(name) == data
 
 
 @pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
 def test_stage_is_finished_by_another_thread(destination: Destination, data: bytes) -> None:
     """What one thread has written may be finished by a second and published by a third."""
-    staged = destination.stage("p", RUN)
+    staged = destination.stage(PART, RUN)
     staged.write(data)
     steps: list[Callable[[], None]] = [staged.finish, lambda: destination.publish([staged])]
     for step in steps:
@@ -188,14 +191,14 @@ def test_stage_is_finished_by_another_thread(destination: Destination, data: byt
         thread.start()
         thread.join()
 
-    assert destination.read("p") == data
+    assert destination.read(PART) == data
 
 
 @pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_stage_discard_leaves_nothing(place: Place, data: bytes, *, is_finished: bool) -> None:
     """Discarding, before or after finish, and twice, leaves nothing staged and nothing to publish."""
-    staged = place.destination.stage("p.parquet", RUN)
+    staged = place.destination.stage(PART, RUN)
     staged.write(data)
     if is_finished:
         staged.finish()
@@ -204,23 +207,23 @@ def test_stage_discard_leaves_nothing(place: Place, data: bytes, *, is_finished:
 
     assert place.staged() == []
     assert names(place.destination) == []
-    with pytest.raises(ValueError, match=r"p\.parquet"):
+    with pytest.raises(ValueError, match=RUN):
         place.destination.publish([staged])
 
 
 def test_stage_discard_after_publish_does_nothing(destination: Destination) -> None:
     """Discarding what is published leaves it published."""
-    staged = finished(destination, "p", b"rows")
+    staged = finished(destination, PART, b"rows")
     destination.publish([staged])
     staged.discard()
 
-    assert destination.read("p") == b"rows"
+    assert destination.read(PART) == b"rows"
 
 
 @pytest.mark.parametrize("data", [b"rows", LARGE], ids=["small", "large"])
 def test_stage_order_of_calls(destination: Destination, data: bytes) -> None:
     """Publishing before finish or twice, and writing or finishing after finish, are bugs that raise."""
-    staged = destination.stage("p", RUN)
+    staged = destination.stage(PART, RUN)
     staged.write(data)
     with pytest.raises(ValueError, match="before it is finished"):
         destination.publish([staged])
@@ -236,12 +239,12 @@ def test_stage_order_of_calls(destination: Destination, data: bytes) -> None:
 
 def test_stage_failed_part_leaves_others_alone(place: Place) -> None:
     """A part that is discarded in the middle of its writing leaves the run's other parts as they are."""
-    good, bad = (place.destination.stage("p.parquet", RUN) for _ in range(2))
+    good, bad = (place.destination.stage(PART, RUN) for _ in range(2))
     good.write(b"good")
     bad.write(LARGE)
     bad.discard()
     good.finish()
     place.destination.publish([good])
 
-    assert place.destination.read("p.parquet") == b"good"
+    assert place.destination.read(PART) == b"good"
     assert place.staged() == []
