@@ -13,8 +13,8 @@ from rivet.errors import Problem
 
 _REFERENCE = re.compile(r"\$\{env:([^}]*)(\}?)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# What hardly anybody has for a password.
-_USUAL_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
+# What hardly anybody has for a password, and no store for an access key: those have 16 in a row and more.
+_USUAL_NAME = re.compile(r"(?!.*[A-Z0-9]{16})[A-Z_][A-Z0-9_]*")
 
 
 def replaced(place: Place, environ: Mapping[str, str]) -> tuple[dict[str, object], list[Problem]]:

@@ -16,7 +16,7 @@ from rivet.config.destination import destination_settings, overlap_problems
 from rivet.config.files import read_text
 from rivet.config.model import Column, Export
 from rivet.config.place import Keys, Place
-from rivet.config.settings import ColumnSettings, ExportSettings, LocalDestinationSettings
+from rivet.config.settings import ColumnSettings, DestinationSettings, ExportSettings
 from rivet.config.zones import zone_fault
 from rivet.errors import Problem
 
@@ -75,7 +75,7 @@ class Draft:
 
     place: Place
     keys: Export
-    destination: LocalDestinationSettings | None
+    destination: DestinationSettings | None
     settings: ExportSettings | None
     problems: Sequence[Problem]
 
@@ -95,7 +95,7 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
     problems += _compression_problems(export, place)
     query, more = _query(export, place, directory)
     problems += more
-    destination, more = destination_settings(export, place, directory)
+    destination, more = destination_settings(export, place, directory, environ)
     problems += more
     settings = None
     if destination is not None and not problems:
@@ -124,7 +124,7 @@ def meeting_problems(drafts: Sequence[Draft]) -> list[Problem]:
             problems.append(draft.place.clash(("name",), message, "write another name"))
         elif name is not None:
             first[name] = draft.place.path
-    roots = [(draft.place, draft.destination.root) for draft in drafts if draft.destination is not None]
+    roots = [(draft.place, draft.destination) for draft in drafts if draft.destination is not None]
     return problems + overlap_problems(roots)
 
 

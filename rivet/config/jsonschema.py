@@ -8,14 +8,22 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any
 
-from rivet.config.model import VARIABLE_PATTERN, Config
-from rivet.config.settings import ExportSettings, LocalDestinationSettings, Settings, SourceSettings
+from rivet.config.model import Config
+from rivet.config.settings import (
+    ExportSettings,
+    GcsDestinationSettings,
+    LocalDestinationSettings,
+    S3DestinationSettings,
+    Settings,
+    SourceSettings,
+)
+from rivet.config.values import VARIABLE_PATTERN
 
-_SETTINGS: dict[str, type] = {
-    "Config": Settings,
-    "Source": SourceSettings,
-    "Export": ExportSettings,
-    "Destination": LocalDestinationSettings,
+_SETTINGS: dict[str, tuple[type, ...]] = {
+    "Config": (Settings,),
+    "Source": (SourceSettings,),
+    "Export": (ExportSettings,),
+    "Destination": (LocalDestinationSettings, S3DestinationSettings, GcsDestinationSettings),
 }
 _VARIABLE = {"type": "string", "pattern": VARIABLE_PATTERN}
 
@@ -25,7 +33,7 @@ def json_schema() -> dict[str, object]:
     schema: dict[str, Any] = Config.model_json_schema()
     definitions = {**schema["$defs"], "Config": schema}
     for name, definition in definitions.items():
-        defaults = _defaults(_SETTINGS[name]) if name in _SETTINGS else {}
+        defaults = _defaults(*_SETTINGS.get(name, ()))
         for key, value in definition["properties"].items():
             for noise in ("title", "default"):
                 value.pop(noise, None)
@@ -47,10 +55,11 @@ def _is_open(choice: dict[str, Any]) -> bool:
     return text or "$ref" in choice or choice.get("type") in ("array", "object")
 
 
-def _defaults(settings: type) -> dict[str, object]:
+def _defaults(*settings: type) -> dict[str, object]:
     """Give the defaults of settings by the names that keys have."""
     return {
         field.name.removesuffix("_bytes"): field.default
-        for field in fields(settings)
+        for each in settings
+        for field in fields(each)
         if field.default is not MISSING and field.default not in (None, ())
     }

@@ -1,60 +1,24 @@
 """The keys of a config, their types and their descriptions: what is checked, and what `rivet schema` prints.
 
 Pure. Each key may be null, which means that it is not stated, but for `unrepresentable`, of which it is a
-value. Defaults stand in `rivet.config.settings`, and what one key demands of another in `rivet.config.source`
-and `rivet.config.exports`. A validator's ValueError holds a message, in which `{found}` is filled in, and a
-mend.
+value. Defaults stand in `rivet.config.settings`; what one key demands of another is checked where a section
+is resolved, as in `rivet.config.source`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
-from rivet.config.columns import TYPE_PATTERN, WITH_UNIT, parse_type, type_hint
-from rivet.config.units import parse_size
+from rivet.config.columns import WITH_UNIT
+from rivet.config.values import Count, Section, Size, Text, TypeWord, number
 
-VARIABLE_PATTERN = r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}"
-
-
-def _text(value: str) -> str:
-    if not value.strip():
-        raise ValueError("{found} is empty, expected text")
-    if "\0" in value:
-        raise ValueError("the text holds a zero character")
-    return value
-
-
-def _number(value: object) -> object:
-    # Pydantic would take true for 1; what a variable gave is text.
-    if isinstance(value, bool):
-        raise ValueError("found {found}, expected a number")  # noqa: TRY004 - pydantic reports only ValueError
-    return value
-
-
-def _size(value: object) -> object:
-    if not isinstance(value, str):
-        return _number(value)
-    size = parse_size(value)
-    if size is None:
-        raise ValueError("found {found}, expected bytes, or a size in KB, MB, GB, TB or KiB, MiB, GiB, TiB")
-    return size
-
-
-def _type(value: str) -> str:
-    if parse_type(value) is None:
-        raise ValueError("{found} is no type", type_hint(value))
-    return value
+# Objects that must be restored first: neither readers nor the next run could read them.
+_ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
+_WORD = re.compile(r"[A-Za-z0-9_-]+")
+_MAX_SECONDS = 2**31 // 1000 - 1  # PostgreSQL counts milliseconds in 31 bits
 
 
 def _by_column(value: object) -> object:
@@ -64,47 +28,23 @@ def _by_column(value: object) -> object:
     return value
 
 
+def _storage_class(value: str) -> str:
+    if value.upper() in _ARCHIVES:
+        raise ValueError(
+            "{found} is an archive, whose objects cannot be read", "write GLACIER_IR, or remove it"
+        )
+    if not _WORD.fullmatch(value):
+        raise ValueError("{found} is no storage class", "write a word such as STANDARD_IA")
+    return value
+
+
 def _form(value: object) -> str | None:
     if isinstance(value, str):
         return "word"
     return "mapping" if isinstance(value, dict | Column) else None
 
 
-Text = Annotated[str, AfterValidator(_text)]
-TypeWord = Annotated[
-    str,
-    AfterValidator(_type),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "pattern": TYPE_PATTERN},
-                {"type": "string", "pattern": VARIABLE_PATTERN},
-            ]
-        }
-    ),
-]
-Count = Annotated[int, Field(ge=1, lt=2**63), BeforeValidator(_number)]
-Size = Annotated[
-    int,
-    Field(ge=1, lt=2**63),
-    BeforeValidator(_size),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 1},
-                {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?([KMGTkmgt][Ii]?)?[Bb]?$"},
-            ]
-        }
-    ),
-]
-_MAX_SECONDS = 2**31 // 1000 - 1  # PostgreSQL counts milliseconds in 31 bits
-
-
-class _Keys(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-
-class Tls(_Keys):
+class Tls(Section):
     """How the connection is secured; TLS parameters in the URL are refused."""
 
     mode: Literal["disable", "require", "verify-ca", "verify-full"] | None = Field(
@@ -116,7 +56,7 @@ class Tls(_Keys):
     )
 
 
-class Source(_Keys):
+class Source(Section):
     """The database: exactly one of url, url_env, url_file, or host and so on; for SQLite path or a url."""
 
     type: Literal["postgres", "mysql", "sqlite"] | None = Field(
@@ -131,7 +71,7 @@ class Source(_Keys):
         None,
         description="host or address; or the directory (PostgreSQL) or file (MySQL) of a Unix socket",
     )
-    port: Annotated[int, Field(ge=1, le=65535), BeforeValidator(_number)] | None = Field(
+    port: Annotated[int, Field(ge=1, le=65535), BeforeValidator(number)] | None = Field(
         None, description="port; without it the engine's own"
     )
     user: Text | None = Field(None, description="user; without it that of the operating system")
@@ -147,29 +87,79 @@ class Source(_Keys):
         None, description="what must be had; the run is refused where it cannot be"
     )
     connect_timeout_seconds: (
-        Annotated[float, Field(gt=0, le=_MAX_SECONDS), BeforeValidator(_number)] | None
+        Annotated[float, Field(gt=0, le=_MAX_SECONDS), BeforeValidator(number)] | None
     ) = Field(None, description="how long to wait for a connection")
     statement_timeout_seconds: (
-        Annotated[float, Field(ge=0, le=_MAX_SECONDS), BeforeValidator(_number)] | None
+        Annotated[float, Field(ge=0, le=_MAX_SECONDS), BeforeValidator(number)] | None
     ) = Field(None, description="how long one statement may take; 0 is the server's own limit")
-    parallel: Annotated[int, Field(ge=1, le=1), BeforeValidator(_number)] | None = Field(
+    parallel: Annotated[int, Field(ge=1, le=1), BeforeValidator(number)] | None = Field(
         None, description="scans at once"
     )
 
 
-class Destination(_Keys):
-    """Where the files go."""
+class Destination(Section):
+    """Where the files go: a directory, or a prefix in a bucket."""
 
-    type: Literal["local"] | None = Field(None, description="a directory of this machine")
-    path: Text | None = Field(
-        None, description="directory, from the config's folder; {partition} becomes key=value"
+    type: Literal["local", "s3", "gcs"] | None = Field(
+        None, description="a directory of this machine, or a bucket of S3 (or a store like it) or of GCS"
     )
+    path: Text | None = Field(
+        None, description="local: directory, from the config's folder; {partition} becomes key=value"
+    )
+    bucket: Text | None = Field(None, description="s3, gcs: its bare name")
+    prefix: Text | None = Field(
+        None, description="s3, gcs: where the tree lies in the bucket; {partition} becomes key=value"
+    )
+    endpoint_url: Text | None = Field(
+        None, description="s3, gcs: the store, if it is not AWS or Google; then nothing goes to these"
+    )
+    region: Text | None = Field(None, description="s3: without it the SDK's own; with an endpoint us-east-1")
+    addressing_style: Literal["auto", "path", "virtual"] | None = Field(
+        None, description="s3: whether a URL has the bucket in its path or in its host"
+    )
+    profile: Text | None = Field(None, description="s3: section of the SDK's own files")
+    access_key_env: Text | None = Field(
+        None, description="s3: environment variable that holds the access key; without it the SDK's own chain"
+    )
+    secret_key_env: Text | None = Field(
+        None, description="s3: environment variable that holds the secret key"
+    )
+    session_token_env: Text | None = Field(
+        None, description="s3: environment variable that holds the token of temporary keys"
+    )
+    ca_file: Text | None = Field(
+        None, description="s3: file of the certificates to trust; without it the SDK's own"
+    )
+    storage_class: Annotated[Text, AfterValidator(_storage_class)] | None = Field(
+        None, description="s3: one whose objects can be read at once, such as STANDARD_IA"
+    )
+    server_side_encryption: Literal["AES256", "aws:kms", "aws:kms:dsse"] | None = Field(
+        None, description="s3: without it as the bucket has it"
+    )
+    kms_key_id: Text | None = Field(None, description="s3: key of aws:kms; without it the account's own")
+    acl: (
+        Literal[
+            "private",
+            "public-read",
+            "public-read-write",
+            "authenticated-read",
+            "aws-exec-read",
+            "bucket-owner-read",
+            "bucket-owner-full-control",
+        ]
+        | None
+    ) = Field(None, description="s3: sent with each object; without it none")
+    project: Text | None = Field(None, description="gcs: without it that of the credentials")
+    credentials_file: Text | None = Field(
+        None, description="gcs: credentials in JSON; without it the application's default ones"
+    )
+    anonymous: bool | None = Field(None, description="gcs: send no credentials")
     manifest_name: Literal["manifest.json", "_manifest.json"] | None = Field(
         None, description="_manifest.json suits readers that open whole folders"
     )
 
 
-class Column(_Keys):
+class Column(Section):
     """The type that a column shall have; a text alone is the type."""
 
     type: TypeWord | None = Field(None, description="such as json, string or decimal(20,6)")
@@ -184,7 +174,7 @@ _Column = Annotated[
 ]
 
 
-class Export(_Keys):
+class Export(Section):
     """One table or query, and where its partitions go."""
 
     name: Text | None = Field(None, description="unique; part of every file's name")
@@ -213,7 +203,7 @@ class Export(_Keys):
     compression: Literal["zstd", "snappy", "gzip", "lz4", "none"] | None = Field(
         None, description="codec of the files"
     )
-    compression_level: Annotated[int, BeforeValidator(_number)] | None = Field(
+    compression_level: Annotated[int, BeforeValidator(number)] | None = Field(
         None, description="zstd 1 to 22, gzip 1 to 9, lz4 1 to 12; without it the codec's own"
     )
     max_file_size: Size | None = Field(
@@ -248,7 +238,7 @@ class Export(_Keys):
     destination: Destination | None = Field(None, description="where the files go")
 
 
-class Config(_Keys):
+class Config(Section):
     """A Rivet config. Top-level keys that begin with x- are ignored."""
 
     source: Source | None = Field(None, description="the database")

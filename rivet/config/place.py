@@ -13,7 +13,8 @@ from rivet.errors import Problem
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _MAX_SHOWN = 60
-_SECRET_KEYS = {"url", "password"}
+# The last three are names, where some people write the secret itself.
+_SECRET_KEYS = {"url", "password", "access_key_env", "secret_key_env", "session_token_env"}
 
 Keys = tuple[str | int, ...]
 

@@ -11,7 +11,7 @@ OLDER = "is a key of the older tool of this name"
 
 _WHOLE = "remove it: `mode: full` reads a partition of any size in bounded memory"
 _ALL_ROWS = "remove it: `mode: full` reads every row, and leaves unchanged partitions alone"
-_STORE = "write `destination: {type: local, path: …}`, and copy the tree to the store"
+_STORE = "write `type: local`, `s3` or `gcs`, and copy the tree to where it shall be"
 _AGAIN = "remove it: the same command finishes or undoes what a failed run began"
 
 LATER_KEYS = {
@@ -29,28 +29,9 @@ LATER_KEYS = {
     "resume": _AGAIN,
     "state": "remove it: the tree itself holds all the state",
     "lock": "remove it, and let the scheduler start no second run beside the first",
-    **dict.fromkeys(
-        (
-            "bucket",
-            "prefix",
-            "region",
-            "endpoint_url",
-            "addressing_style",
-            "profile",
-            "storage_class",
-            "server_side_encryption",
-            "kms_key_id",
-            "acl",
-            "project",
-            "credentials_file",
-            "anonymous",
-        ),
-        _STORE,
-    ),
 }
 
 LATER_VALUES: dict[str, tuple[str, ...]] = {
-    "type": ("s3", "gcs"),
     "mode": ("chunked", "incremental"),
     "partition_granularity": ("hour", "week", "quarter"),
     "snapshot": ("run",),
@@ -62,7 +43,6 @@ _WINDOW = "write `partition_by` and `partition_granularity`, or a `query` that s
 _AFTERWARDS = "remove it, and check the tree with `rivet validate`"
 _SIDE_BY_SIDE = "remove it, and start one `rivet run --export NAME` for each export"
 _AZURE = "remove it: Azure is no destination of Rivet"
-_CREDENTIALS = "remove it: S3 comes with a later version of Rivet"
 
 OLDER_KEYS = {
     "notifications": "remove it, and let the scheduler tell; `rivet run --summary-file` writes what happened",
@@ -103,12 +83,9 @@ OLDER_KEYS = {
     "on_schema_drift": "remove it: the manifest holds the schema and its fingerprint",
     "shape_drift_warn_factor": _NOT_OFFERED,
     "parquet": "remove it: row groups are sized by rows and bytes",
-    "endpoint": "remove it: S3 comes with a later version of Rivet, with `endpoint_url`",
-    "access_key_env": _CREDENTIALS,
-    "secret_key_env": _CREDENTIALS,
-    "session_token_env": _CREDENTIALS,
-    "aws_profile": _CREDENTIALS,
-    "allow_anonymous": "remove it: GCS comes with a later version of Rivet, with `anonymous`",
+    "endpoint": "write `endpoint_url`",
+    "aws_profile": "write `profile`",
+    "allow_anonymous": "write `anonymous: true`, for GCS",
     "oneshot_budget_mb": _NOT_OFFERED,
     "account_name": _AZURE,
     "account_key_env": _AZURE,

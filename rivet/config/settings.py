@@ -89,8 +89,8 @@ class S3DestinationSettings:
     """A prefix in a bucket of S3, or of a store that speaks its protocol.
 
     Attributes:
-        prefix: What the keys of the root begin with: no leading `/`, one final `/`; empty only where the user
-            wants the whole bucket.
+        prefix: What the keys of the root begin with: no leading `/`, one final `/`; empty is the bare bucket,
+            which no config gives, but which may be validated.
         template: As for a local tree.
         region: None: the SDK's own, and us-east-1 with an endpoint.
         endpoint_url: None: AWS. Where it is given nothing goes to AWS, and checksum headers are sent only
