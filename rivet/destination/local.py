@@ -43,6 +43,7 @@ class LocalDestination:
 
     kind = "local"
     warnings = ()
+    uploaded_bytes = 0
 
     def __init__(self, root: Path) -> None:
         self._root = os.fspath(root.absolute())

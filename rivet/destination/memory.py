@@ -59,6 +59,7 @@ class MemoryDestination:
     kind = "memory"
     uri = "memory:/"
     warnings = ()
+    uploaded_bytes = 0
 
     def __init__(self, before: Hook | None = None) -> None:
         self.objects: dict[str, bytes] = {}

@@ -76,6 +76,10 @@ class Destination(Protocol):
     def warnings(self) -> Sequence[str]:
         """Give what the user should know of the place, each a sentence, as far as it has come to light."""
 
+    @property
+    def uploaded_bytes(self) -> int:
+        """Give the bytes that have gone up to a store so far, for progress; 0 where nothing is far away."""
+
     def read(self, name: str) -> bytes:
         """Give all bytes of an object, or raise `ObjectNotFound`."""
 

@@ -49,6 +49,11 @@ class StoreDestination:
         """Give what has come to light of the bucket."""
         return self._bucket.warnings
 
+    @property
+    def uploaded_bytes(self) -> int:
+        """Give the bytes that staged objects have sent."""
+        return self._pool.sent_bytes
+
     def read(self, name: str) -> bytes:
         """Give all bytes of an object."""
         return self._bucket.get(self._key(name))

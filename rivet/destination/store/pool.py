@@ -18,7 +18,13 @@ class UploadPool:
         self._executor = ThreadPoolExecutor(threads, "rivet-upload")
         self._most_bytes = most_bytes
         self._bytes = 0
+        self._sent_bytes = 0
         self._changed = threading.Condition()
+
+    @property
+    def sent_bytes(self) -> int:
+        """Give the bytes of all work that has succeeded."""
+        return self._sent_bytes
 
     def submit(self, size_bytes: int, work: Callable[[], None]) -> Future[None]:
         """Have work done as soon as there is a thread; waits here until there is room for its bytes."""
@@ -30,12 +36,18 @@ class UploadPool:
         except BaseException:
             self._give(size_bytes)
             raise
-        future.add_done_callback(lambda _: self._give(size_bytes))
+        future.add_done_callback(lambda done: self._end(done, size_bytes))
         return future
 
     def close(self) -> None:
         """Begin nothing more, and wait for what is being sent."""
         self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _end(self, done: Future[None], size_bytes: int) -> None:
+        if not done.cancelled() and done.exception() is None:
+            with self._changed:
+                self._sent_bytes += size_bytes
+        self._give(size_bytes)
 
     def _give(self, size_bytes: int) -> None:
         with self._changed:
