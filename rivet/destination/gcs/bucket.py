@@ -1,0 +1,155 @@
+"""The requests that Google Cloud Storage takes for a bucket."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from rivet.destination.gcs.connection import Answer, GcsConnection, Request
+from rivet.destination.gcs.objects import delete, put
+from rivet.destination.gcs.resource import checksum_of, checksum_told
+from rivet.destination.gcs.upload import GcsUpload
+from rivet.destination.protocol import Listed
+from rivet.destination.store.bucket import Tail
+from rivet.destination.store.pool import finish_all
+from rivet.destination.store.spool import Spool
+from rivet.errors import DestinationUnavailable, IntegrityError
+
+_DELETING_THREADS = 16
+_WHOLE, _PART, _NOT_SATISFIABLE = 200, 206, 416
+
+
+class GcsBucket:
+    """Requests on whole keys, each tried again and its errors translated."""
+
+    kind = "gcs"
+    warnings = ()
+
+    def __init__(self, connection: GcsConnection) -> None:
+        self._connection = connection
+        self._spool = Spool()
+        self._deleting = ThreadPoolExecutor(_DELETING_THREADS, "rivet-delete")
+
+    @property
+    def uri(self) -> str:
+        """Give the bucket for people."""
+        return f"gs://{self._connection.bucket}/"
+
+    def get(self, key: str) -> bytes:
+        """Give a whole object."""
+
+        def work(_: bool) -> bytes:  # noqa: FBT001 - as `Retrying` has it
+            answer = self._connection.send(self._download(key, {}))
+            told = re.search(r"md5=([A-Za-z0-9+/]{22}==)", ",".join(answer.headers.getall("X-Goog-Hash", [])))
+            if told is not None and checksum_told(told[1]) != checksum_of(answer.body):
+                raise IntegrityError(
+                    f"{self._connection.failed('read', key)}: it has {checksum_told(told[1])}, "
+                    f"{len(answer.body)} bytes of {checksum_of(answer.body)} arrived",
+                    hint="run again",
+                )
+            return answer.body
+
+        return self._connection.retrying.run(work)
+
+    def tail(self, key: str, size_bytes: int) -> Tail:
+        """Give the last bytes of an object."""
+
+        def work(_: bool) -> Tail:  # noqa: FBT001
+            request = self._download(key, {"Range": f"bytes=-{size_bytes}"})
+            answer = self._connection.send(request, {_WHOLE, _PART, _NOT_SATISFIABLE})
+            version = answer.headers.get("X-Goog-Generation", "")
+            if answer.status == _NOT_SATISFIABLE:  # only of nothing there is no end
+                return Tail(b"", 0, version)
+            found = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
+            size = len(answer.body) if answer.status == _WHOLE or found is None else int(found[1])
+            self._must_hold(key, answer, size if answer.status == _WHOLE else min(size, size_bytes))
+            return Tail(answer.body[-size_bytes:], size, version)
+
+        return self._connection.retrying.run(work)
+
+    def range(self, key: str, start: int, end: int, version: str) -> bytes:
+        """Give bytes of one generation."""
+
+        def work(_: bool) -> bytes:  # noqa: FBT001
+            request = self._download(key, {"Range": f"bytes={start}-{end - 1}"}, version)
+            answer = self._connection.send(request, {_PART})
+            self._must_hold(key, answer, end - start)
+            return answer.body
+
+        return self._connection.retrying.run(work)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        """List the keys that begin with prefix, page by page; Google's order is that of UTF-8 bytes."""
+        token = ""
+        while True:
+            page = self._page(prefix, token)
+            for item in page.get("items", ()):
+                yield Listed(item["name"], int(item["size"]), checksum_told(item.get("md5Hash")))
+            token = page.get("nextPageToken", "")
+            if not token:
+                return
+
+    def checksum(self, data: bytes) -> str:
+        """Give what `list` would tell of an object that was put with these bytes."""
+        return checksum_of(data)
+
+    def put(self, key: str, data: bytes, checksum: str | None = None) -> None:
+        """Write an object by one request."""
+        put(self._connection, key, data, checksum or checksum_of(data))
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove objects, several at once: what is no Google takes no batches."""
+        finish_all([self._deleting.submit(delete, self._connection, key) for key in keys])
+
+    def upload(self, key: str) -> GcsUpload:
+        """Begin a large object."""
+        return GcsUpload(key, self._connection, self._spool)
+
+    def abort_uploads(self, prefix: str, run_ids: Collection[str]) -> None:
+        """Do nothing: uploads cannot be listed; what a killed run left of them is dropped after a week."""
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        self._connection.close()
+        self._deleting.shutdown(cancel_futures=True)
+        self._spool.close()
+
+    def _download(self, key: str, headers: dict[str, str], version: str = "") -> Request:
+        params = {"alt": "media", **({"generation": version} if version else {})}
+        path = self._connection.path("/download", key)
+        return Request(
+            "read", key, "GET", path, params, {**headers, "Accept-Encoding": "identity"}, finds=True
+        )
+
+    def _must_hold(self, key: str, answer: Answer, size_bytes: int) -> None:
+        if len(answer.body) != size_bytes:
+            raise DestinationUnavailable(
+                f"{self._connection.failed('read', key)}: "
+                f"{len(answer.body)} bytes arrived, {size_bytes} expected",
+                hint="run again",
+            )
+
+    def _page(self, prefix: str, token: str) -> dict[str, Any]:
+        params = {"prefix": prefix, "fields": "kind,nextPageToken,items(name,size,md5Hash)"}
+        if token:
+            params["pageToken"] = token
+
+        def work(_: bool) -> dict[str, Any]:  # noqa: FBT001
+            request = Request("list", prefix, "GET", self._connection.path(""), params)
+            answer = self._connection.send(request)
+            try:
+                page: dict[str, Any] = json.loads(answer.body)
+                if page["kind"] == "storage#objects":
+                    return page
+            except (ValueError, LookupError, TypeError):
+                pass
+            # An error in a 200, or another server: to take it for a listing would be to see nothing there.
+            raise DestinationUnavailable(
+                f"{self._connection.failed('list', prefix)}: the answer is no listing",
+                hint="check that Google Cloud Storage answers at `endpoint_url`, then run again",
+            )
+
+        return self._connection.retrying.run(work)

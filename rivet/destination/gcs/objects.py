@@ -1,0 +1,86 @@
+"""The requests on one object that both small and large ones need: look, put, delete, each tried again."""
+
+from __future__ import annotations
+
+import secrets
+
+from rivet.destination.gcs.connection import OK, Answer, GcsConnection, Request
+from rivet.destination.gcs.resource import Resource, metadata
+from rivet.errors import DestinationUnavailable, IntegrityError, ObjectNotFound
+
+
+def look(connection: GcsConnection, key: str) -> Resource | None:
+    """Tell what stands under a key, asking once; None where nothing does."""
+    params = {"fields": "size,md5Hash,generation"}
+    try:
+        answer = connection.send(Request("read", key, "GET", connection.path("", key), params, finds=True))
+    except ObjectNotFound:
+        return None
+    return told_by(connection, key, answer)
+
+
+def put(connection: GcsConnection, key: str, data: bytes, checksum: str) -> None:
+    """Write an object by one request, and see to it that what stands is what was sent."""
+
+    def work(tried: bool) -> None:  # noqa: FBT001 - as `Retrying` has it
+        if tried and (found := look(connection, key)) is not None and found.is_that(len(data), checksum):
+            return
+        # None that rows could hold by chance or on purpose.
+        boundary = secrets.token_hex(16).encode()
+        body = b"".join(
+            (
+                b"--%b\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" % boundary,
+                metadata(key, checksum),
+                b"\r\n--%b\r\nContent-Type: application/octet-stream\r\n\r\n" % boundary,
+                data,
+                b"\r\n--%b--\r\n" % boundary,
+            )
+        )
+        answer = connection.send(
+            Request(
+                "write",
+                key,
+                "POST",
+                connection.path("/upload"),
+                {"uploadType": "multipart"},
+                {"Content-Type": f"multipart/related; boundary={boundary.decode()}"},
+                body,
+            )
+        )
+        must_be_that(connection, key, told_by(connection, key, answer), len(data), checksum)
+
+    connection.retrying.run(work)
+
+
+def delete(connection: GcsConnection, key: str, generation: str = "") -> None:
+    """Remove an object, of this generation alone where one is given; a missing one is no error."""
+    params = {"generation": generation} if generation else {}
+    request = Request("delete", key, "DELETE", connection.path("", key), params)
+    connection.retrying.run(lambda _: connection.send(request, OK | {404}))
+
+
+def told_by(connection: GcsConnection, key: str, answer: Answer) -> Resource:
+    """Read an answer that should tell of an object.
+
+    Raises:
+        DestinationUnavailable: It does not: what became of the request is unknown.
+    """
+    resource = Resource.of(answer.body)
+    if resource is None:
+        raise DestinationUnavailable(
+            f"{connection.failed('write', key)}: the answer tells of no object",
+            hint="check that Google Cloud Storage answers at `endpoint_url`, then run again",
+        )
+    return resource
+
+
+def must_be_that(
+    connection: GcsConnection, key: str, found: Resource, size_bytes: int, checksum: str
+) -> None:
+    """Raise `IntegrityError` unless an object holds the bytes that were sent."""
+    if not found.is_that(size_bytes, checksum):
+        raise IntegrityError(
+            f"{connection.failed('write', key)}: {size_bytes} bytes of {checksum} were sent, "
+            f"{found.size_bytes} of {found.checksum} arrived",
+            hint="run again",
+        )
