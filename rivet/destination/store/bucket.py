@@ -72,13 +72,17 @@ class Bucket(Protocol):
         """Give bytes of one version, end not included, or raise `ObjectNotFound`."""
 
     def list(self, prefix: str) -> Iterator[Listed]:
-        """List the keys that begin with prefix, page by page, in the order of their UTF-8 bytes."""
+        """List the keys that begin with prefix, page by page, in any order."""
 
     def checksum(self, data: bytes) -> str | None:
         """Give what `list` would tell of an object that was put with these bytes."""
 
-    def put(self, key: str, data: bytes) -> None:
-        """Write an object by one request, and see to it that what stands is what was sent."""
+    def put(self, key: str, data: bytes, checksum: str | None = None) -> None:
+        """Write an object by one request, and see to it that what stands is what was sent.
+
+        Args:
+            checksum: As `checksum` gave it for these bytes; None where it was not asked.
+        """
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove objects, a batch at a time; missing ones are no error."""

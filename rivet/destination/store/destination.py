@@ -132,10 +132,11 @@ class StoreDestination:
         return self._prefix + check_name(name)
 
     def _list(self, prefix: str) -> Iterator[Listed]:
-        for listed in self._bucket.list(self._prefix + prefix):
-            name = listed.name[len(self._prefix) :]
-            if _is_name(name):
-                yield Listed(name, listed.size_bytes, listed.checksum)
+        # Stores that are file systems below do not list in the order of keys.
+        found = ((o.name[len(self._prefix) :], o) for o in self._bucket.list(self._prefix + prefix))
+        listed = [Listed(name, o.size_bytes, o.checksum) for name, o in found if _is_name(name)]
+        listed.sort(key=lambda one: one.name)
+        yield from listed
 
     def _forget(self, staged: StoreStaged) -> None:
         with self._lock:

@@ -36,6 +36,9 @@ class Patience:
     deadline_seconds: float = 300.0
 
 
+PATIENCE = Patience()
+
+
 class Retrying:
     """Runs requests for as long as patience has it; used by many threads at once."""
 

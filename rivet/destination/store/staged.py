@@ -103,7 +103,7 @@ class StoreStaged:
         if self._upload is not None:
             self._upload.complete()
         elif self._kept is not None:
-            self._bucket.put(self.key, self._spool.read(self._kept))
+            self._bucket.put(self.key, self._spool.read(self._kept), self._checksum)
         self._end("published")
 
     def must_be_finished(self) -> None:

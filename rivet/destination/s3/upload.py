@@ -1,0 +1,110 @@
+"""A multipart upload: parts that are no object until it is completed."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from rivet.destination.s3.client import content_md5, md5
+from rivet.errors import DestinationUnavailable, ObjectNotFound
+
+if TYPE_CHECKING:
+    from rivet.destination.s3.bucket import S3Bucket
+
+
+class S3Upload:
+    """One upload to a key, begun with its first part."""
+
+    def __init__(self, bucket: S3Bucket, key: str) -> None:
+        self._bucket = bucket
+        self._key = key
+        self._id: str | None = None
+        self._parts: dict[int, tuple[str, bytes]] = {}
+        self._size_bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def checksum(self) -> str | None:
+        """Give the checksum that S3 makes of those of all parts."""
+        return self._bucket.etag_checksum(self._etag())
+
+    def part(self, number: int, data: bytes) -> None:
+        """Send a part."""
+        upload_id, digest = self._begun(), md5(data)
+
+        def send(_: bool) -> str:  # noqa: FBT001 - a part is replaced by itself
+            answer = self._bucket.request(
+                "upload_part",
+                "write",
+                self._key,
+                UploadId=upload_id,
+                PartNumber=number,
+                Body=data,
+                ContentMD5=content_md5(digest),
+            )
+            self._bucket.compare(answer, digest, self._key)
+            return str(answer["ETag"])
+
+        etag = self._bucket.retrying.run(send)
+        with self._lock:
+            self._parts[number] = (etag, digest)
+            self._size_bytes += len(data)
+
+    def complete(self) -> None:
+        """Make the object of its parts; where the outcome is unknown, look whether it stands."""
+        parts = [{"PartNumber": number, "ETag": self._parts[number][0]} for number in sorted(self._parts)]
+
+        def complete(again: bool) -> None:  # noqa: FBT001
+            if again and self._stands():
+                return
+            try:
+                answer = self._bucket.request(
+                    "complete_multipart_upload",
+                    "write",
+                    self._key,
+                    UploadId=self._id,
+                    MultipartUpload={"Parts": parts},
+                )
+            except ObjectNotFound:
+                if self._stands():
+                    return
+                raise
+            if answer.get("ETag", "").strip('"') != self._etag() and not self._stands():
+                raise self._bucket.error(DestinationUnavailable, "write", self._key, "it is not there whole")
+
+        self._bucket.retrying.run(complete)
+
+    def abort(self) -> None:
+        """Drop the parts."""
+        if self._id is not None:
+            self._bucket.abort(self._key, self._id)
+
+    def _begun(self) -> str:
+        """Begin the upload with whichever part comes first.
+
+        Where the answer to that is lost, an upload is left that the next sweep of the run aborts.
+        """
+        with self._lock:
+            if self._id is None:
+                answer = self._bucket.retrying.run(
+                    lambda _: self._bucket.request(
+                        "create_multipart_upload", "write", self._key, **self._bucket.written_with
+                    )
+                )
+                self._id = str(answer["UploadId"])
+            return self._id
+
+    def _stands(self) -> bool:
+        """Tell whether the whole object is there: no other run has its key, so that the size tells it.
+
+        Stores that do not spell checksums of several parts as S3 does say so by their form.
+        """
+        found: dict[str, Any] | None = self._bucket.head(self._key)
+        if found is None or found["ContentLength"] != self._size_bytes:
+            return False
+        etag = found.get("ETag", "").strip('"')
+        return etag == self._etag() or not etag.endswith(f"-{len(self._parts)}")
+
+    def _etag(self) -> str:
+        digests = b"".join(self._parts[number][1] for number in sorted(self._parts))
+        return f"{md5(digests).hex()}-{len(self._parts)}"
