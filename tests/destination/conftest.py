@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import botocore.session
 import pytest
 
 from rivet.destination.protocol import Destination
 from tests.destination.stores import FACTORIES, Place
 from tests.servers.gcs import GcsBucket, GcsServer
 from tests.servers.s3 import S3Bucket, S3Server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_reading_of_the_sdks_data() -> Iterator[None]:
+    """Let the SDK of S3 read its many data files once, and not for each of our clients."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", functools.cache(botocore.session.create_loader))
+        yield
 
 
 @pytest.fixture(scope="session")

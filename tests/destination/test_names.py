@@ -6,7 +6,7 @@ import pytest
 
 from rivet.destination.names import STAGING_DIRECTORY
 from rivet.destination.protocol import Destination
-from tests.destination.stores import RUN, Place, names, publish
+from tests.destination.stores import RUN, Place, finished, names, publish
 
 ODD_NAMES = [
     "day=2023-01-01/a b.parquet",
@@ -94,8 +94,7 @@ def test_run_ids_are_one_segment(destination: Destination, run_id: str) -> None:
 def test_list_and_delete_many(destination: Destination) -> None:
     """More than a thousand names are listed once each, in the order of strings, and deleted by one call."""
     stored = sorted({f"day={i % 37:02d}/{'sub/' * (i % 2)}part-{i}.parquet" for i in range(1100)})
-    for name in stored:
-        destination.put(name, b"x")
+    destination.publish([finished(destination, name, b"x") for name in stored])
 
     assert names(destination) == stored
     destination.delete(name for i, name in enumerate(stored) if i % 60)

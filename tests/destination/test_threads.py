@@ -24,11 +24,11 @@ def test_many_names_at_once(place: Place) -> None:
         destination.settle([directory])
 
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(publish_partition, range(160)))
+        list(pool.map(publish_partition, range(80)))
     assert names(destination) == sorted(
-        f"year={i % 4}/day={i}/{name}" for i in range(160) for name in ("manifest.json", "p.parquet")
+        f"year={i % 4}/day={i}/{name}" for i in range(80) for name in ("manifest.json", "p.parquet")
     )
-    assert all(destination.read(f"year={i % 4}/day={i}/p.parquet") == b"%d" % i for i in range(160))
+    assert all(destination.read(f"year={i % 4}/day={i}/p.parquet") == b"%d" % i for i in range(80))
     assert place.staged() == []
 
 
