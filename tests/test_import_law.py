@@ -52,6 +52,8 @@ def test_the_import_law_holds() -> None:
         ("manifest/model.py", "import rivet.destination.protocol"),
         ("export/parts.py", "import rivet.source.postgres"),
         ("destination/local.py", "import rivet.source"),
+        ("destination/opening.py", "import botocore.exceptions"),
+        ("destination/protocol.py", "import google.auth"),
         ("report/document.py", "import rich"),
         ("cli/main.py", "import sqlalchemy"),
         ("source/protocol.py", "from rivet import run"),
@@ -84,7 +86,8 @@ def test_every_library_stands_in_the_law() -> None:
     for module, distributions in packages_distributions().items():
         for distribution in distributions:
             modules.setdefault(_normal(distribution), set()).add(module)
-    for requirement in PROJECT["project"]["dependencies"]:
+    extras = PROJECT["project"]["optional-dependencies"]
+    for requirement in (*PROJECT["project"]["dependencies"], *extras["s3"], *extras["gcs"]):
         name = _normal(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
         if name not in UNSEEN:
             assert modules[name] & PROTECTED, f"{requirement} stands in no contract"
