@@ -44,6 +44,20 @@ def test_a_tree_made_for_readers_is_read_as_it_is() -> None:
     assert {reader: len(lines) for reader, lines in said.items() if lines} == ALWAYS
 
 
+def test_a_tree_without_partitions_has_no_key_to_tell_of() -> None:
+    """Only the files beside the data are told, and the glob."""
+    said = readers((ID,), Layout("events", "manifest.json", None))
+
+    assert {r: len(lines) for r, lines in said.items() if lines} == {
+        "pyarrow": 1,
+        "Polars": 1,
+        "Spark": 1,
+        "Athena": 1,
+        "BigQuery": 1,
+        "Snowflake": 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("kind", "granularity", "hidden"),
     [

@@ -21,6 +21,7 @@ from tests.servers.database import Database
 from tests.servers.postgres import PostgresServer
 
 HERE = "tests/run/test_readme.py"
+READERS = "tests/readers/test_docs.py"
 PAGES = [
     "README.md",
     "CHANGELOG.md",
@@ -51,6 +52,19 @@ BLOCKS = {
         (HERE, "test_the_tree_is_laid_out_as_the_readme_shows"),
         *[("tests/manifest/test_codec.py", "docs")] * 3,
     ],
+    "docs/readers.md": [
+        (READERS, "test_the_layout_for_readers_is_read_as_printed"),
+        (READERS, "test_the_layout_for_readers_is_read_as_printed"),
+        (READERS, "test_the_defaults_are_read_as_printed"),
+        (READERS, "test_the_layout_for_readers_is_read_as_printed"),
+        (READERS, "test_the_defaults_are_read_as_printed"),
+        (READERS, "test_a_dropped_date_is_declared_as_printed"),
+        (READERS, "test_the_layout_for_readers_is_read_as_printed"),
+        (READERS, "test_the_defaults_are_read_as_printed"),
+        (READERS, "test_the_page_has_a_section_for_each_reader_and_every_option_that_a_check_names"),
+        *[(READERS, "test_statements_of_the_services_name_what_lands")] * 4,
+    ],
+    "docs/types.md": [("tests/types/test_mapping.py", "test_the_pages_example_is_a_config")],
 }
 
 
