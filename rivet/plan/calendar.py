@@ -37,6 +37,10 @@ def days_from_civil(year: int, month: int, day: int = 1) -> int:
     return era * 146_097 + day_of_era - 719_468
 
 
+FIRST_DAY, END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
+"""The days of the years 1 to 9999, half-open: what lies beyond fits no calendar of a reader."""
+
+
 def civil_from_days(days: int) -> tuple[int, int, int]:
     """Give year, month and day of a count of days since 1970-01-01.
 

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 
 from rivet.plan.calendar import (
+    END_DAY,
+    FIRST_DAY,
     MICROSECONDS_PER_DAY,
     Granularity,
     civil_from_days,
@@ -24,7 +26,6 @@ from rivet.plan.zones import Zone, zone_named
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 _MICROSECONDS = 1_000_000
-_CALENDAR_DAYS = (days_from_civil(1, 1), days_from_civil(10_000, 1))
 
 _LABEL = re.compile(r"([+-]?\d{4,})(?:-(\d\d))?(?:-(\d\d))?")
 _FORMATS = {
@@ -132,7 +133,7 @@ class Axis:
         """
         if self._zone is None:
             return (0,)
-        first, last = span or (day * MICROSECONDS_PER_DAY for day in _CALENDAR_DAYS)
+        first, last = span or (day * MICROSECONDS_PER_DAY for day in (FIRST_DAY, END_DAY))
         return self._zone.edges(first // _MICROSECONDS, last // _MICROSECONDS)
 
     def format(self, value: int) -> str:

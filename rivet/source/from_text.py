@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivet.plan.calendar import days_from_civil
+from rivet.plan.calendar import END_DAY, FIRST_DAY
 from rivet.plan.schema import ColumnType, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.arrow import arrow_type
@@ -23,7 +23,6 @@ _FLOATS = (Kind.FLOAT32, Kind.FLOAT64)
 _INTEGERS = tuple(k for k in Kind if k.startswith(("int", "uint")))
 # Text in which spaces at either end say something.
 _SPACED = frozenset({Kind.STRING, Kind.BINARY, Kind.JSON})
-_FIRST_DAY, _END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
 _DAY_MICROSECONDS = units_per_day(Kind.TIMESTAMP)
 
 _INFINITY = r"^[+-]?[iI][nN][fF]"
@@ -185,7 +184,7 @@ def _moments(texts: pa.Array, column_type: ColumnType) -> pa.Array:
     """
     kind = column_type.kind
     values = pc.cast(texts, arrow_type(column_type))
-    first, end = (day * units_per_day(kind) for day in (_FIRST_DAY, _END_DAY))
+    first, end = (day * units_per_day(kind) for day in (FIRST_DAY, END_DAY))
     numbers = values.view(pa.int32() if kind is Kind.DATE else pa.int64())
     beyond = pc.or_(pc.less(numbers, first), pc.greater_equal(numbers, end))
     _refuse(texts, beyond, "is not of the years 1 to 9999")

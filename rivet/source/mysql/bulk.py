@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from asyncmy.cursors import SSCursor
 
 from rivet.errors import ColumnError, SourceError
-from rivet.plan.calendar import days_from_civil
+from rivet.plan.calendar import FIRST_DAY
 from rivet.plan.schema import Column
 from rivet.plan.windows import units_per_day
 from rivet.source.csv import CsvDecoder
@@ -34,7 +34,6 @@ _SMALL_BYTES = 1024**2
 _LOST_TEXT = frozenset({b"1300", b"1977", b"3854"})
 _CUT = frozenset({b"1260", b"1301"})  # by GROUP_CONCAT; NULL, since it was longer than max_allowed_packet
 _WIDE, _DOUBLED = b"," + QUOTE + b"%b" + QUOTE, QUOTE * 2
-_FIRST_DAY = days_from_civil(1, 1)
 
 
 class SnapshotReader:
@@ -170,7 +169,7 @@ class MysqlBatches(CsvBatches):
         self._order = [reading.columns.index(column) for column in columns]
         self._order += range(count, count + len(reading.nulled))
         self._dates = [
-            (i, c, _FIRST_DAY * units_per_day(c.type.kind))
+            (i, c, FIRST_DAY * units_per_day(c.type.kind))
             for i, c in enumerate(reading.columns)
             if c.type.kind.is_temporal
         ]

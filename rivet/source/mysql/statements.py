@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
+from rivet.plan.calendar import END_DAY, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
@@ -21,7 +21,6 @@ from rivet.source.protocol import Relation
 
 ALIAS = "rivet"
 _ALL_ROWS = 2**64 - 1
-_END_DAY = days_from_civil(10_000, 1)
 _UNIX_EPOCH = 719_528  # TO_DAYS('1970-01-01')
 _NULL_CELL = "X''"
 
@@ -156,7 +155,7 @@ def _where(column: Column, scan: Scan, relation: MysqlRelation) -> str:
     if scan.start is None or scan.end is None:
         return ""
     conditions = [f"{name} >= {_literal(scan.start, column.type.kind)}"]
-    if scan.end < _END_DAY * units_per_day(column.type.kind):  # no literal can say what lies beyond
+    if scan.end < END_DAY * units_per_day(column.type.kind):  # no literal can say what lies beyond
         conditions.append(f"{name} < {_literal(scan.end, column.type.kind)}")
     if is_nulled:
         conditions.append(_fits(relation, column))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rivet.plan.calendar import days_from_civil, format_day, format_timestamp
+from rivet.plan.calendar import END_DAY, FIRST_DAY, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
@@ -16,8 +16,6 @@ from rivet.source.postgres.rendering import VALUE, Rendering
 from rivet.source.protocol import Relation
 
 ALIAS = "rivet"
-# The calendar that a value must fit: year 1 up to, and not with, year 10000.
-_FIRST_DAY, _END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ def _fits(column: Column) -> str:
 
 def _calendar(kind: Kind) -> tuple[int, int]:
     """Give the first value that fits the calendar, and the first one beyond it."""
-    return _FIRST_DAY * units_per_day(kind), _END_DAY * units_per_day(kind)
+    return FIRST_DAY * units_per_day(kind), END_DAY * units_per_day(kind)
 
 
 def _literal(value: int, kind: Kind) -> str:

@@ -14,13 +14,12 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivet.plan.calendar import MICROSECONDS_PER_DAY, days_from_civil, format_day, format_timestamp
+from rivet.plan.calendar import END_DAY, FIRST_DAY, MICROSECONDS_PER_DAY, format_day, format_timestamp
 from rivet.plan.schema import Kind
 from rivet.plan.windows import units_per_day
 
 # Further zeros after the sixth decimal are no further value, but nobody writes so many.
 MAX_CHARACTERS = 64
-FIRST_DAY, END_DAY = days_from_civil(1, 1), days_from_civil(10_000, 1)
 
 # Of a text, in bytes: in UTF-16 its characters take two.
 MAX_BYTES = 2 * MAX_CHARACTERS

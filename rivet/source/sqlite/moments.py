@@ -6,10 +6,10 @@ So patterns and comparisons hold the form to what `iso` holds it to, and whole s
 
 from __future__ import annotations
 
-from rivet.plan.calendar import MICROSECONDS_PER_DAY
+from rivet.plan.calendar import END_DAY, FIRST_DAY, MICROSECONDS_PER_DAY
 from rivet.plan.schema import Kind
 from rivet.plan.windows import units_per_day
-from rivet.source.sqlite.iso import END_DAY, FIRST_DAY, MAX_CHARACTERS
+from rivet.source.sqlite.iso import MAX_CHARACTERS
 
 UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
