@@ -124,26 +124,34 @@ def plan_command(invocation: Invocation, config: Path, exports: tuple[str, ...])
 @rivet.command("check")
 @_CONFIG
 @_EXPORTS
+@click.option("--write", is_flag=True, help="Write a small object to each destination, and remove it.")
 @_JSON
 @click.pass_obj
-def check_command(invocation: Invocation, config: Path, exports: tuple[str, ...]) -> Ending:
-    """Check config, connection, columns and types; write nothing."""
+def check_command(invocation: Invocation, *, config: Path, exports: tuple[str, ...], write: bool) -> Ending:
+    """Check config, connection, columns and types; write nothing, unless with --write."""
     settings = invocation.load(config)
 
     from rivet.report.planned import check_lines
     from rivet.run import check
 
-    return _planned(invocation, check(settings, exports=exports, listener=invocation.listener), check_lines)
+    outcomes = check(settings, exports=exports, write=write, listener=invocation.listener)
+    return _planned(invocation, outcomes, check_lines)
 
 
 @rivet.command("validate")
-@click.option("--prefix", metavar="P", help="A partition or a root; with --config as the config spells it.")
+@click.option(
+    "--prefix",
+    metavar="P",
+    help="A partition or a root: a path, s3://… or gs://…; with --config as the config spells it.",
+)
 @click.option(
     "--config", metavar="C", type=click.Path(path_type=Path), help="Validate the trees of this config."
 )
 @_EXPORTS
 @click.option(
-    "--depth", type=click.Choice(["quick", "full"]), help="Footers, or every byte (default on local disk)."
+    "--depth",
+    type=click.Choice(["quick", "full"]),
+    help="Markers, manifests and footers (default in a bucket), or every byte (default on local disk).",
 )
 @click.option("--strict", is_flag=True, help="Take every unlisted file for an error.")
 @click.option("--source", is_flag=True, help="Count at the source too (comes with a later version).")
@@ -171,7 +179,7 @@ def validate_command(
 
         from rivet.validation import validate_prefix
 
-        outcomes = [validate_prefix(prefix, Path.cwd(), name=None, depth=depth, strict=strict)]
+        outcomes = [validate_prefix(prefix, Path.cwd(), depth=depth, strict=strict)]
     else:
         settings = invocation.load(config)
 

@@ -70,13 +70,25 @@ class Onlooker:
         self._pool = pool
         self._full = full
 
-    def read(self, name: str) -> bytes | None:
-        """Give the bytes of a small file, cut where it is larger than any of Rivet's; None without one."""
+    def read(self, name: str, size_bytes: int | None = None) -> bytes | None:
+        """Give the bytes of a small file, cut where it is larger than any of Rivet's; None without one.
+
+        Args:
+            size_bytes: As it is listed, where that is known: it then costs a store one request.
+        """
         try:
+            if size_bytes is not None and size_bytes <= MAX_BYTES:
+                return self._destination.read(self._base + name)
             with self._destination.open(self._base + name) as file:
                 return file.read(MAX_BYTES + 1)
         except ObjectNotFound:
             return None
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is a file of this name, without looking at all the others."""
+        # Of the names that begin with it, it is the first.
+        first = next(self._destination.list(self._base + name), None)
+        return first is not None and first.name == self._base + name
 
     def list(self, path: str) -> Iterator[Listed]:
         """List all files below a directory by their names from there, but for the prefix's export file."""
@@ -102,7 +114,7 @@ class Onlooker:
             return Looked(tuple(verify_unlisted(child(path, n) for n in sizes)) if unfinished else ())
         sha256 = digest(data)
         findings: list[Finding] = []
-        marker = self.read(child(path, SUCCESS_FILE)) if SUCCESS_FILE in sizes else None
+        marker = self._read_listed(path, SUCCESS_FILE, sizes)
         findings += verify_marker(marker, sha256, child(path, SUCCESS_FILE), unfinished=unfinished)
         try:
             manifest = decode_manifest(data)
@@ -110,7 +122,8 @@ class Onlooker:
             code = Code.MANIFEST_VERSION if isinstance(exc, UnknownVersion) else Code.MANIFEST_UNREADABLE
             return Looked((*findings, error(code, child(path, name), str(exc))), manifest_sha256=sha256)
         implied = implied_by(manifest)
-        findings += verify_directory(implied, (self._base + path).rstrip("/"), path)
+        place = self._destination.uri + self._base + path
+        findings += verify_directory(implied, place.rstrip("/"), path)
         findings += verify_manifest(manifest, implied, child(path, name))
         parts = rows = size_bytes = 0
         for claimed, observed in zip(manifest.parts, self._observe(path, sizes, manifest), strict=True):
@@ -139,12 +152,15 @@ class Onlooker:
         found = [
             (name, data)
             for name in manifest_names
-            if name in sizes and (data := self.read(child(path, name))) is not None
+            if (data := self._read_listed(path, name, sizes)) is not None
         ]
         if len(found) > 1:
-            marker = self.read(child(path, SUCCESS_FILE))
+            marker = self._read_listed(path, SUCCESS_FILE, sizes)
             found.sort(key=lambda candidate: success_marker(candidate[1]) != marker)
         return found[0] if found else (manifest_names[0], None)
+
+    def _read_listed(self, path: str, name: str, sizes: Mapping[str, int]) -> bytes | None:
+        return self.read(child(path, name), sizes[name]) if name in sizes else None
 
     def _observe(
         self, path: str, sizes: Mapping[str, int], manifest: Manifest
@@ -161,7 +177,7 @@ class Onlooker:
         self, path: str, part: Part, size_bytes: int, column: str | None
     ) -> ObservedPart | None:
         try:
-            with self._destination.open(self._base + child(path, part.path)) as file:
+            with self._destination.open(self._base + child(path, part.path), size_bytes) as file:
                 sha256 = None
                 if self._full:
                     sha256 = sha256_of(file)

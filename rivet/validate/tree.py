@@ -30,8 +30,9 @@ from rivet.wording import counted
 
 Depth = Literal["quick", "full"]
 
-# Partitions looked at side by side, and as many parts: each waits for a store or digests on a core.
-_WORKERS = 8
+# Partitions looked at side by side, and as many parts: at a distance each waits for answers most of the time.
+_LOCAL_WORKERS = 8
+_STORE_WORKERS = 16
 _ATTEMPTS = 3
 _MAX_FINDINGS_OF_A_KIND = 1000
 
@@ -50,9 +51,11 @@ def validate(
     Raises:
         DestinationError: The destination cannot be read, so nothing can be said of it.
     """
-    chosen = depth or ("full" if destination.kind == "local" else "quick")
+    is_local = destination.kind == "local"
+    chosen = depth or ("full" if is_local else "quick")
+    workers = _LOCAL_WORKERS if is_local else _STORE_WORKERS
     base = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
-    with ThreadPoolExecutor(_WORKERS) as partitions, ThreadPoolExecutor(_WORKERS) as parts:
+    with ThreadPoolExecutor(workers) as partitions, ThreadPoolExecutor(workers) as parts:
         onlooker = Onlooker(destination, base, parts, full=chosen == "full")
         tally = _settled_tally(onlooker, partitions)
     findings = tally.all_findings()
@@ -185,7 +188,7 @@ def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _
 
 def _look_at_partition(onlooker: Onlooker) -> Looked:
     """Look at a prefix without an export file."""
-    if all(onlooker.read(name) is None for name in MANIFEST_NAMES):
+    if not any(onlooker.has(name) for name in MANIFEST_NAMES):
         return Looked((_nothing(is_empty=next(onlooker.list(""), None) is None),))
 
     def attempt(sizes: Mapping[str, int]) -> Looked:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rivet.config.settings import Settings
+from rivet.destination.protocol import Destination
 from rivet.errors import DestinationDenied
 from rivet.manifest.verdict import Verdict
 from tests.cli.conftest import Command
@@ -27,17 +28,14 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Verdicts:
     def end(by_prefix: dict[str, Verdict | Exception]) -> list[tuple[str, object, object]]:
         looked: list[tuple[str, object, object]] = []
 
-        def open_prefix(prefix: str, directory: Path) -> tuple[object, str]:
-            return object(), str(directory / prefix)
-
-        def validate(_: object, prefix: str, *, depth: object, strict: object) -> Verdict:
+        def validate(destination: Destination, *, depth: object, strict: object) -> Verdict:
+            prefix = destination.uri.rstrip("/")
             looked.append((prefix, depth, strict))
             verdict = by_prefix[prefix]
             if isinstance(verdict, Exception):
                 raise verdict
             return verdict
 
-        monkeypatch.setattr("rivet.validation.open_prefix", open_prefix)
         monkeypatch.setattr("rivet.validation.validate", validate)
         return looked
 
@@ -124,7 +122,7 @@ def test_a_prefix_under_no_root_is_refused(
         ((), "give --prefix P or --config C"),
         (("--prefix", "p", "--export", "e"), "--export needs --config"),
         (("--config", "c", "--source"), "--source comes with a later version"),
-        (("--prefix", "s3://bucket/p"), "--prefix: 's3://bucket/p'"),
+        (("--prefix", "abfs://bucket/p"), "--prefix: 'abfs://bucket/p'"),
     ],
 )
 def test_what_cannot_be_done_is_told(rivet: Command, arguments: tuple[str, ...], error: str) -> None:

@@ -128,7 +128,7 @@ class TestStores:
                 return data
 
         destination = in_memory(root)
-        monkeypatch.setattr(destination, "open", lambda name: Torn(destination.objects[name]))
+        monkeypatch.setattr(destination, "open", lambda name, _=None: Torn(destination.objects[name]))
 
         with pytest.raises(DestinationUnavailable, match="throttled"):
             validate(destination, depth=depth)  # type: ignore[arg-type]
