@@ -18,7 +18,9 @@ class Event:
         kind: A stable word for machines.
         export: The export's name, or None for the run as a whole.
         message: One line for people; empty for mere progress.
-        facts: Numbers and words for machines, JSON types only.
+        facts: Numbers and words for machines, JSON types only. Those of progress: `rows` read, `of` so many;
+            `uploaded_bytes`, 0 where nothing is far away; and, once publishing has begun, partitions
+            `published` and `to_publish`.
     """
 
     kind: Literal["started", "planned", "progress", "warning", "published", "finished", "failed"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
 from rivet.ahead import ReadAhead
@@ -10,6 +10,7 @@ from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
 from rivet.described import describe
 from rivet.destination.opening import open_destination
+from rivet.destination.protocol import Destination
 from rivet.errors import RivetError
 from rivet.events import Event, Listener
 from rivet.export.parts import ParquetSettings
@@ -51,8 +52,18 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
             `publish: eager`, or the publishing itself failed, which the next run finishes or undoes.
     """
     started_at = context.clock()
-    destination = open_destination(export.destination)
     context.listener(Event("started", export.name, f"reading {context.source.label}"))
+    with closing(open_destination(export.destination)) as destination:
+        try:
+            return _run(context, export, destination, started_at)
+        finally:
+            for warning in destination.warnings:
+                context.listener(Event("warning", export.name, warning))
+
+
+def _run(
+    context: Context, export: ExportSettings, destination: Destination, started_at: str
+) -> ExportOutcome:
     with ExitStack() as snapshot:
         session = snapshot.enter_context(context.source.session())
         described = describe(session, export, context.consistency)
@@ -86,7 +97,9 @@ class _Export:
         self._tell_plan()
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
         self._tree = recover(self._record.destination, self._layout, self._tree)
-        publisher = Publisher(self._record.destination, self._layout, self._tree, self._record.blank())
+        publisher = Publisher(
+            self._record.destination, self._layout, self._tree, self._record.blank(), self._tell_wave
+        )
         publisher.begin()
         try:
             with self._stager() as stager:
@@ -119,7 +132,7 @@ class _Export:
             axis=self._axis,
             column=None if column is None else column.name,
             partition_of=self._layout.partition,
-            on_rows=self._tell_progress,
+            on_rows=self._tell_rows,
             on_passed=on_passed,
         )
         expected = None
@@ -193,7 +206,7 @@ class _Export:
             bytes_written=tally.bytes_written,
             scans=len(self._prepared.scans),
             consistency=self._described.relation.consistency.value,
-            warnings=tuple(self._warnings),
+            warnings=(*self._warnings, *self._record.destination.warnings),
         )
 
     def _stager(self) -> Stager:
@@ -251,6 +264,12 @@ class _Export:
         message = f"{counted(probe.rows, 'row')}, {counted(scans, 'scan')}"
         self._context.listener(Event("planned", self._export.name, message, facts))
 
-    def _tell_progress(self, rows: int) -> None:
-        facts: dict[str, object] = {"rows": rows, "of": self._prepared.probe.rows}
+    def _tell_rows(self, rows: int) -> None:
+        self._tell_progress({"rows": rows})
+
+    def _tell_wave(self, published: int, of: int) -> None:
+        self._tell_progress({"rows": self._account.rows, "published": published, "to_publish": of})
+
+    def _tell_progress(self, facts: dict[str, object]) -> None:
+        facts |= {"of": self._prepared.probe.rows, "uploaded_bytes": self._record.destination.uploaded_bytes}
         self._context.listener(Event("progress", self._export.name, "", facts))

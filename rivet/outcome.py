@@ -119,6 +119,8 @@ class PlanOutcome:
         unrepresentable_rows: Values that will be written as NULL, by column; None from `check`.
         minimum: Smallest value of the partition column, as JSON files hold it.
         maximum: Largest value, closed.
+        writable: True where an object was written to the destination and removed; None where that was not
+            asked for.
         readers: By reader, what would mislead it or needs an option; None but from `check`.
         warnings: Lines for people, such as where a reader would be misled.
     """
@@ -144,6 +146,7 @@ class PlanOutcome:
     partitions: tuple[PlannedPartition, ...] | None = None
     scans: tuple[Scan, ...] | None = None
     sort_bytes: int | None = None
+    writable: bool | None = None
     readers: Mapping[str, Sequence[str]] | None = None
     warnings: tuple[str, ...] = ()
     error: str | None = None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from rivet.clock import Clock, new_run_id, utc_now
 from rivet.config.settings import ExportSettings, Settings
 from rivet.described import Described, describe
 from rivet.destination.opening import open_destination
+from rivet.destination.protocol import Destination
+from rivet.destination.trial import try_writing
 from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
@@ -81,25 +84,35 @@ def run(
 def plan(settings: Settings, *, exports: Sequence[str] = (), listener: Listener) -> tuple[PlanOutcome, ...]:
     """Find out what a run would do: partitions, expected rows, scans; nothing is written."""
 
-    def look(source: Source, export: ExportSettings) -> PlanOutcome:
+    def look(source: Source, export: ExportSettings, destination: Destination) -> PlanOutcome:
         with source.session() as session:
             described = describe(session, export, settings.source.consistency)
-            tree = read_tree(open_destination(export.destination), described.layout)
+            tree = read_tree(destination, described.layout)
             prepared = prepare(session, export, described, count=True)
             refuse_vanished(export, prepared, tree.entries.values())
-        return _planned(_checked(source, export, described), prepared)
+        return _planned(_checked(source, export, destination, described), prepared)
 
     return _look(settings, exports, listener, look)
 
 
-def check(settings: Settings, *, exports: Sequence[str] = (), listener: Listener) -> tuple[PlanOutcome, ...]:
-    """Find out what each export's columns become, and where readers would be misled; nothing is written."""
+def check(
+    settings: Settings, *, exports: Sequence[str] = (), write: bool = False, listener: Listener
+) -> tuple[PlanOutcome, ...]:
+    """Find out what each export's columns become, and where readers would be misled; nothing is written.
 
-    def look(source: Source, export: ExportSettings) -> PlanOutcome:
+    Args:
+        write: Write a small object to each destination after all, and remove it.
+    """
+
+    def look(source: Source, export: ExportSettings, destination: Destination) -> PlanOutcome:
         with source.session() as session:
             described = describe(session, export, settings.source.consistency)
-        outcome = _checked(source, export, described)
-        return replace(outcome, readers=readers(described.written, described.layout))
+        if write:
+            try_writing(destination, new_run_id())
+        outcome = _checked(source, export, destination, described)
+        return replace(
+            outcome, writable=True if write else None, readers=readers(described.written, described.layout)
+        )
 
     return _look(settings, exports, listener, look)
 
@@ -108,14 +121,16 @@ def _look(
     settings: Settings,
     exports: Sequence[str],
     listener: Listener,
-    look: Callable[[Source, ExportSettings], PlanOutcome],
+    look: Callable[[Source, ExportSettings, Destination], PlanOutcome],
 ) -> tuple[PlanOutcome, ...]:
     source = open_source(settings.source)
     outcomes = []
     for export in chosen_exports(settings, exports):
         listener(Event("started", export.name, f"{export.name}: looking at {source.label}"))
         try:
-            outcomes.append(look(source, export))
+            with closing(open_destination(export.destination)) as destination:
+                outcome = look(source, export, destination)
+                outcomes.append(replace(outcome, warnings=(*outcome.warnings, *destination.warnings)))
         except RivetError as error:
             failed = PlanOutcome(export.name, export.destination.label, source=source.label)
             outcomes.append(replace(failed, exit_code=error.exit_code, error=str(error), hint=error.hint))
@@ -143,7 +158,8 @@ def chosen_exports(settings: Settings, names: Sequence[str]) -> list[ExportSetti
 def _validated(export: ExportSettings, outcome: ExportOutcome) -> ExportOutcome:
     from rivet.validate import validate
 
-    verdict = validate(open_destination(export.destination), "", depth="full", strict=False)
+    with closing(open_destination(export.destination)) as destination:
+        verdict = validate(destination, "", depth="full", strict=False)
     if verdict.passed:
         return replace(outcome, verdict=verdict)
     error = IntegrityError(
@@ -187,11 +203,13 @@ def _ending(outcome: ExportOutcome) -> Event:
     return Event("finished", outcome.name, "complete", facts)
 
 
-def _checked(source: Source, export: ExportSettings, described: Described) -> PlanOutcome:
+def _checked(
+    source: Source, export: ExportSettings, destination: Destination, described: Described
+) -> PlanOutcome:
     partitioning = described.layout.partitioning
     return PlanOutcome(
         name=export.name,
-        destination=open_destination(export.destination).uri,
+        destination=destination.uri,
         source=source.label,
         engine=described.engine,
         consistency=described.relation.consistency.value,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -40,14 +40,24 @@ class Publisher:
 
     Args:
         blank: The export file of this run with nothing in it: its facts, no partitions, status `publishing`.
+        on_wave: Told before the first wave and after each one how many partitions are published, and of how
+            many.
     """
 
-    def __init__(self, destination: Destination, layout: Layout, tree: Tree, blank: ExportFile) -> None:
+    def __init__(
+        self,
+        destination: Destination,
+        layout: Layout,
+        tree: Tree,
+        blank: ExportFile,
+        on_wave: Callable[[int, int], object] = lambda *_: None,
+    ) -> None:
         self.tally = Tally()
         self._destination = destination
         self._layout = layout
         self._tree = tree
         self._blank = blank
+        self._on_wave = on_wave
         self._entries = dict(tree.entries)
         self._children = tree.children()
         self._has_published = False
@@ -82,7 +92,9 @@ class Publisher:
         self._has_published = self._in_wave = True
         try:
             for start in range(0, len(changed), _WAVE_PARTITIONS):
+                self._on_wave(start, len(changed))
                 self._publish_wave(changed[start : start + _WAVE_PARTITIONS])
+            self._on_wave(len(changed), len(changed))
         except ObjectNotFound as exc:  # a run that begins sweeps what one under way has staged
             if not self._is_overtaken():
                 raise

@@ -108,6 +108,7 @@ def planned_export(outcome: PlanOutcome) -> Document:
         else [{"value": p.value, "path": p.path, "expected_rows": p.expected_rows} for p in partitions],
         "scans": None if outcome.scans is None else [_scan(s, _axis(outcome)) for s in outcome.scans],
         "sort_bytes": outcome.sort_bytes,
+        "writable": outcome.writable,
         "readers": None
         if outcome.readers is None
         else {r: list(said) for r, said in outcome.readers.items()},

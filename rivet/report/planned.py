@@ -84,7 +84,8 @@ def _facts(outcome: PlanOutcome) -> list[str]:
     if outcome.scans is not None:
         sort = f", sorting about {size(outcome.sort_bytes)} at the source" if outcome.sort_bytes else ""
         facts.append(("read in", counted(len(outcome.scans), "scan") + sort))
-    facts.append(("destination", outcome.destination))
+    tried = ", where an object was written and removed" if outcome.writable else ""
+    facts.append(("destination", outcome.destination + tried))
     width = max(len(name) for name, _ in facts)
     return [
         f"{one_line(outcome.name)}:",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rivet.events import Event
-from rivet.report.wording import one_line
+from rivet.report.wording import one_line, size
 from rivet.wording import counted
 
 _LEVELS = {"warning": "warning", "failed": "error"}
@@ -58,12 +58,19 @@ def ending_document(document: Mapping[str, object], message: str, *, time: str) 
 
 
 def event_text(event: Event) -> str:
-    """Give the message of an event; mere progress is told from its facts `rows` and `of`.
+    """Give the message of an event; mere progress is told from its facts.
 
-    >>> event_text(Event("progress", "e", "", {"rows": 1000, "of": 3000}))
-    '1,000 of 3,000 rows'
+    >>> event_text(Event("progress", "e", "", {"rows": 1000, "of": 3000, "uploaded_bytes": 5_000_000}))
+    '1,000 of 3,000 rows, 5.0 MB uploaded'
     """
-    rows, known = event.facts.get("rows"), event.facts.get("of")
-    if event.message or not isinstance(rows, int):
+    rows, known, uploaded, published, to_publish = (
+        fact if isinstance(fact := event.facts.get(name), int) else None
+        for name in ("rows", "of", "uploaded_bytes", "published", "to_publish")
+    )
+    if event.message or rows is None:
         return event.message or event.kind
-    return f"{rows:,} of {counted(known, 'row')}" if isinstance(known, int) else counted(rows, "row")
+    if published is not None and to_publish is not None:
+        text = f"published {published:,} of {counted(to_publish, 'partition')}"
+    else:
+        text = counted(rows, "row") if known is None else f"{rows:,} of {counted(known, 'row')}"
+    return f"{text}, {size(uploaded)} uploaded" if uploaded else text

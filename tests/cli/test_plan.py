@@ -25,10 +25,11 @@ def finds(stub: Stub) -> Looks:
 
     def find(*outcomes: PlanOutcome) -> None:
         def look(
-            settings: Settings, *, exports: tuple[str, ...], listener: Listener
+            settings: Settings, *, exports: tuple[str, ...], write: bool = False, listener: Listener
         ) -> tuple[PlanOutcome, ...]:
             listener(Event("started", settings.exports[0].name, "looking at shop"))
-            return tuple(o for o in outcomes if not exports or o.name in exports)
+            chosen = (o for o in outcomes if not exports or o.name in exports)
+            return tuple(replace(o, writable=True) if write else o for o in chosen)
 
         stub("rivet.run", plan=look, check=look)
 
@@ -81,3 +82,14 @@ def test_a_plan_of_one_export_shows_only_that(rivet: Command, finds: Looks) -> N
     told = rivet("plan", "--config", "c", "--export", "orders", "--json")
 
     assert [e["name"] for e in told.document["exports"]] == ["orders"]
+
+
+def test_a_check_that_writes_says_so(rivet: Command, finds: Looks) -> None:
+    """With `--write` people and machines are told that the destination took an object."""
+    finds(PLAN)
+
+    told, silent = rivet("check", "--config", "c", "--write", "--json"), rivet("check", "--config", "c")
+
+    assert told.document["exports"][0]["writable"] is True
+    assert f"{PLAN.destination}, where an object was written and removed" in told.err
+    assert "written" not in silent.err

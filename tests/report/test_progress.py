@@ -21,6 +21,20 @@ TIME = "2023-01-02T03:04:05.678901Z"
         (Event("progress", "events", "", {"rows": 1000, "of": 3000}), "events: 1,000 of 3,000 rows"),
         (Event("progress", "a\nb", "", {"rows": 5}), r"a\nb: 5 rows"),
         (Event("progress", "events", "", {"rows": 1, "of": 1}), "events: 1 of 1 row"),
+        (
+            Event("progress", "events", "", {"rows": 5, "of": 7, "uploaded_bytes": 12_000_000}),
+            "events: 5 of 7 rows, 12.0 MB uploaded",
+        ),
+        (Event("progress", "events", "", {"rows": 5, "of": 7, "uploaded_bytes": 0}), "events: 5 of 7 rows"),
+        (
+            Event(
+                "progress",
+                "e",
+                "",
+                {"rows": 7, "of": 7, "uploaded_bytes": 9, "published": 0, "to_publish": 1},
+            ),
+            "e: published 0 of 1 partition, 9 bytes uploaded",
+        ),
     ],
 )
 def test_a_line_begins_with_time_and_run_id(event: Event, line: str) -> None:
