@@ -1,4 +1,4 @@
-"""Turns the types that a config states for columns, in its own words, into those of the plan.
+"""Turns the types that a config states for columns, in its own words, into those of the plan, and back.
 
 Pure.
 """
@@ -34,6 +34,8 @@ _KINDS = {
     "uuid": Kind.UUID,
     "json": Kind.JSON,
 }
+# Of several words for a kind the first.
+_WORDS = {**{kind: word for word, kind in reversed(_KINDS.items())}, Kind.DECIMAL: "decimal(p,s)"}
 
 
 def override(
@@ -45,3 +47,12 @@ def override(
     ('decimal128(20,6)', 'timestamp[us, UTC]')
     """
     return Override(ColumnType(_KINDS[word], precision, scale), unit)
+
+
+def word_of(kind: Kind) -> str:
+    """Give the word of `columns` for a kind; a list has none.
+
+    >>> word_of(Kind.STRING), word_of(Kind.INSTANT), word_of(Kind.DECIMAL)
+    ('string', 'timestamptz', 'decimal(p,s)')
+    """
+    return _WORDS[kind]

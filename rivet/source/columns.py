@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from rivet.errors import ColumnError, SourceError
+from rivet.plan.overrides import word_of
 from rivet.plan.resolve import which_column
-from rivet.plan.schema import Override
+from rivet.plan.schema import Kind, Override
 
 Described = TypeVar("Described")
 
@@ -54,11 +55,13 @@ def resolved_overrides(names: Sequence[str], overrides: Mapping[str, Override]) 
     return resolved
 
 
-def refused_override(name: str, source_type: str, override: Override, possible: Sequence[str]) -> ColumnError:
-    """Make the error for a type that a column cannot have; possible are those it can, as configs write."""
+def refused_override(
+    name: str, source_type: str, override: Override, possible: Iterable[Kind]
+) -> ColumnError:
+    """Make the error for a type that a column cannot have; possible are the kinds that it can."""
     return ColumnError(
         f"columns: column {name!r} ({source_type}) cannot become {override.type}",
-        hint=f"it can become {', '.join(possible)}; for another type, cast it in a query",
+        hint=f"it can become {', '.join(map(word_of, possible))}; for another type, cast it in a query",
     )
 
 

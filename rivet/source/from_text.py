@@ -17,10 +17,9 @@ from rivet.plan.schema import ColumnType, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.arrow import arrow_type
 from rivet.source.json_text import first_not_json, lists_of_text
+from rivet.source.numbers import FLOATS, INTEGERS
 
 _SHOWN_CHARACTERS = 60
-_FLOATS = (Kind.FLOAT32, Kind.FLOAT64)
-_INTEGERS = tuple(k for k in Kind if k.startswith(("int", "uint")))
 # Text in which spaces at either end say something.
 _SPACED = frozenset({Kind.STRING, Kind.BINARY, Kind.JSON})
 _DAY_MICROSECONDS = units_per_day(Kind.TIMESTAMP)
@@ -53,7 +52,7 @@ def from_text(texts: pa.Array, column_type: ColumnType, *, is_free: bool = False
     if is_free:
         texts = _tidied(texts, column_type)
     values = _CONVERSIONS[kind](texts, column_type)
-    if is_free and kind in _FLOATS:
+    if is_free and kind in FLOATS:
         _check_exact(values, texts, column_type)
     return values
 
@@ -107,7 +106,7 @@ def _tidied(texts: pa.Array, column_type: ColumnType) -> pa.Array:
     if kind in _SPACED:
         return texts
     texts = pc.ascii_trim_whitespace(texts)
-    if kind in _INTEGERS:  # a parser would take hexadecimal numbers
+    if kind in INTEGERS:  # a parser would take hexadecimal numbers
         _refuse(texts, pc.invert(pc.match_substring_regex(texts, _WHOLE)), "is not a whole number")
         return pc.replace_substring_regex(texts, r"^\+|\.0*$", "")
     if kind is Kind.DECIMAL:
@@ -235,8 +234,8 @@ def _lists(texts: pa.Array, column_type: ColumnType) -> pa.Array:
 
 _CONVERSIONS: dict[Kind, Callable[[pa.Array, ColumnType], pa.Array]] = {
     Kind.BOOL: _bools,
-    **dict.fromkeys(_INTEGERS, _cast),
-    **dict.fromkeys(_FLOATS, _floats),
+    **dict.fromkeys(INTEGERS, _cast),
+    **dict.fromkeys(FLOATS, _floats),
     Kind.DECIMAL: _cast,
     Kind.STRING: _as_it_is,
     Kind.BINARY: _bytes,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
 from rivet.source.columns import refused_override
 from rivet.source.mysql.types import Family, SourceType
+from rivet.source.numbers import INTEGERS, NUMBERS, holds_decimals, holds_whole
 
 QUOTE = b"\x14"  # the control character "device control four"
 
@@ -46,15 +47,8 @@ _FITS = {
     Family.INSTANT: "{v} >= TIMESTAMP '1970-01-01 00:00:01'",  # the least but zero
 }
 
-_RANGES = {
-    Kind(f"{sign}int{bits}"): (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    for sign in ("", "u")
-    for bits in (8, 16, 32, 64)
-}
-_FLOAT_BITS = {Kind.FLOAT32: 24, Kind.FLOAT64: 53}
-_NUMBERS = (*_RANGES, *_FLOAT_BITS, Kind.DECIMAL)
 _NUMERIC = (Family.NUMBER, Family.FLOAT, Family.BITS)
-_FROM_TEXT = (*_NUMBERS, Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.UUID, Kind.JSON)
+_FROM_TEXT = (*NUMBERS, Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.UUID, Kind.JSON)
 # What a family can become besides its own kind, and numbers another kind of number.
 _OTHER_KINDS: dict[Family, dict[Kind, Fidelity]] = {
     Family.NUMBER: {Kind.STRING: Fidelity.TEXT, Kind.BOOL: Fidelity.LOSSY},
@@ -70,7 +64,6 @@ _OTHER_KINDS: dict[Family, dict[Kind, Fidelity]] = {
     Family.VECTOR: {},
 }
 _UUIDS = frozenset({"uuid", "binary(16)"})
-_IN_CONFIG = {Kind.DECIMAL: "decimal(p,s)", Kind.INSTANT: "timestamptz"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +119,7 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
     if family in _OWN_BYTES or kind is Kind.BINARY:
         value = _BYTES_AS.get((family, kind)) or _OWN_BYTES.get(family, _BYTES)
         return Rendering(target, fidelity, value, is_quoted=True)
-    if family is Family.FLOAT and (kind in _RANGES or kind is Kind.DECIMAL):
+    if family is Family.FLOAT and (kind in INTEGERS or kind is Kind.DECIMAL):
         return Rendering(target, fidelity, _WHOLE_FLOAT)
     fits = _FITS.get(family, "") if kind.is_temporal else ""
     return Rendering(target, fidelity, _PRINTED.get(family, "{v}"), fits=fits)
@@ -134,7 +127,7 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
 
 def _fidelity(source: SourceType, target: ColumnType) -> Fidelity | None:
     """Say how values arrive as another kind than their own, or give None where that makes no sense."""
-    if source.family in _NUMERIC and target.kind in _NUMBERS:
+    if source.family in _NUMERIC and target.kind in NUMBERS:
         return Fidelity.EXACT if _holds(source.becomes, target) else Fidelity.LOSSY
     if target.kind is Kind.UUID and source.shown in _UUIDS:
         return Fidelity.EXACT
@@ -142,29 +135,15 @@ def _fidelity(source: SourceType, target: ColumnType) -> Fidelity | None:
 
 
 def _holds(own: ColumnType, target: ColumnType) -> bool:
-    """Tell whether a kind of number holds every value of another."""
-    if own.kind is Kind.DECIMAL and own.scale:
-        whole, target_whole = own.precision - own.scale, target.precision - target.scale
-        return target.kind is Kind.DECIMAL and own.scale <= target.scale and whole <= target_whole
+    """Tell whether a type of numbers holds every value of another."""
     if own.kind is Kind.DECIMAL:
-        most = 10**own.precision - 1
-        return _holds_whole(-most, most, target)
-    if own.kind in _RANGES or own.kind is Kind.BOOL:
-        least, most = _RANGES.get(own.kind, (0, 1))
-        return _holds_whole(least, most, target)
+        return holds_decimals(own.precision, own.scale, target)
+    if own.kind in INTEGERS or own.kind is Kind.BOOL:
+        return holds_whole(*INTEGERS.get(own.kind, (0, 1)), target)
     return (own.kind, target.kind) == (Kind.FLOAT32, Kind.FLOAT64)
 
 
-def _holds_whole(least: int, most: int, target: ColumnType) -> bool:
-    if target.kind is Kind.DECIMAL:
-        return target.precision - target.scale >= len(str(most))
-    if target.kind in _FLOAT_BITS:
-        return most <= 1 << _FLOAT_BITS[target.kind]
-    return _RANGES[target.kind][0] <= least and most <= _RANGES[target.kind][1]
-
-
-def _possible(source: SourceType) -> list[str]:
-    """List what configs may write for a column, its own type first."""
+def _possible(source: SourceType) -> list[Kind]:
+    """List what configs may make of a column, its own kind first."""
     own = source.becomes.kind
-    kinds = [own, *(k for k in Kind if k is not own and _fidelity(source, ColumnType(k, 38, 9)) is not None)]
-    return [_IN_CONFIG.get(k, k.name.lower()) for k in kinds]
+    return [own, *(k for k in Kind if k is not own and _fidelity(source, ColumnType(k, 38, 9)) is not None)]

@@ -1,20 +1,13 @@
-"""Which columns hold numbers, and which kinds of number hold all of them. Pure."""
+"""Which columns hold numbers, and which types of numbers hold all of them. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from rivet.plan.schema import ColumnType, Kind
+from rivet.source.numbers import INTEGERS, holds_decimals, holds_whole
 from rivet.source.postgres.types import SourceType
 
-INTEGERS: dict[Kind, tuple[int, int]] = {
-    Kind(f"{sign}int{bits}"): (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    for sign in ("", "u")
-    for bits in (8, 16, 32, 64)
-}
-"""Least and greatest value of each kind of whole numbers."""
-
-_FLOAT_BITS = {Kind.FLOAT32: 24, Kind.FLOAT64: 53}
 _BY_NAME = {
     **dict.fromkeys(("oid", "xid", "cid"), Kind.UINT32),
     "int2": Kind.INT16,
@@ -55,20 +48,7 @@ def number_of(source: SourceType) -> Number | None:
 def holds(number: Number, target: ColumnType) -> bool:
     """Tell whether the target holds every value, those apart that are no finite number."""
     if number.kind in INTEGERS:
-        least, greatest = INTEGERS[number.kind]
-        if target.kind in INTEGERS:
-            return INTEGERS[target.kind][0] <= least and greatest <= INTEGERS[target.kind][1]
-        if target.kind in _FLOAT_BITS:
-            return greatest <= 1 << _FLOAT_BITS[target.kind]
-        return target.precision - target.scale >= len(str(greatest))
+        return holds_whole(*INTEGERS[number.kind], target)
     if number.digits is not None:
-        precision, scale = number.digits
-        if target.kind in INTEGERS:
-            least, greatest = INTEGERS[target.kind]
-            return scale <= 0 and least < 0 and precision - scale < len(str(greatest))
-        return (
-            target.kind is Kind.DECIMAL
-            and scale <= target.scale
-            and precision - scale <= target.precision - target.scale
-        )
+        return holds_decimals(*number.digits, target)
     return (number.kind, target.kind) == (Kind.FLOAT32, Kind.FLOAT64)

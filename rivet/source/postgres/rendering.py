@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
 from rivet.source.columns import refused_override
-from rivet.source.postgres.numbers import INTEGERS, holds, number_of
+from rivet.source.numbers import FLOATS, INTEGERS, NUMBERS
+from rivet.source.postgres.numbers import holds, number_of
 from rivet.source.postgres.types import SourceType, becomes
 
 VALUE = "{v}"
@@ -34,8 +35,6 @@ _NOT_FINITE = "{v} <= -1e131071 OR {v} >= 1e131071"
 
 _SAME_VALUES = {("uuid", Kind.UUID), ("json", Kind.JSON), ("jsonb", Kind.JSON)}
 _FROM_TEXT = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.UUID, Kind.JSON)
-_WRITTEN_IN_CONFIG = {Kind.DECIMAL: "decimal(p,s)", Kind.INSTANT: "timestamptz"}
-_NUMBERS = (*INTEGERS, Kind.FLOAT32, Kind.FLOAT64, Kind.DECIMAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def _overridden(source: SourceType, target: ColumnType) -> Rendering | None:
         text = _PRINTED if source.name == "bpchar" else _TEXT
         encoded = f"pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())"
         return Rendering(target, Fidelity.EXACT, _HEX.replace(VALUE, encoded))
-    number = number_of(source) if kind in _NUMBERS else None
+    number = number_of(source) if kind in NUMBERS else None
     if number is not None:
         fidelity = Fidelity.EXACT if holds(number, target) else Fidelity.LOSSY
         return Rendering(target, fidelity, _number_cell(source, number.kind, kind), _unfit(source, target))
@@ -135,7 +134,7 @@ def _number_cell(source: SourceType, own: Kind, wanted: Kind) -> str:
         return "CAST({v} AS pg_catalog.numeric)"
     if (own, wanted) == (Kind.FLOAT32, Kind.FLOAT64):
         return "CAST({v} AS pg_catalog.float8)"  # the same number, of which a float4's text is a rounded one
-    if own in (Kind.FLOAT32, Kind.FLOAT64) and wanted in INTEGERS:
+    if own in FLOATS and wanted in INTEGERS:
         # Without an exponent, as whole numbers are read; beyond the bound it is none of them anyway.
         plain = f"CAST(CAST({_TEXT} AS pg_catalog.numeric) AS pg_catalog.text)"
         return f"CASE WHEN pg_catalog.abs({{v}}) < 1e30 THEN {plain} ELSE {_TEXT} END"
@@ -146,8 +145,8 @@ def _holds_text(source: SourceType) -> bool:
     return source.is_text or (source.built_in and source.name in ("json", "xml"))
 
 
-def _possible(source: SourceType, own: ColumnType) -> list[str]:
-    """List what configs may write for a column, its own type first."""
+def _possible(source: SourceType, own: ColumnType) -> list[Kind]:
+    """List what configs may make of a column, its own kind first."""
     kinds: list[Kind] = [] if own.kind is Kind.LIST else [own.kind]
     kinds += [k for k in Kind if k is not own.kind and _overridden(source, ColumnType(k, 38, 9)) is not None]
-    return [_WRITTEN_IN_CONFIG.get(k, k.name.lower()) for k in kinds]
+    return kinds

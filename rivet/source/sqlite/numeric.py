@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from rivet.plan.schema import ColumnType, Kind
+from rivet.source.numbers import INTEGERS
 
 # A double holds every decimal of so many digits, and gives it back when it is written with so many.
 DOUBLE_DIGITS = 15
 MAX_INTEGER = 2**63 - 1
-RANGES = {
-    Kind.INT8: (-(2**7), 2**7 - 1),
-    Kind.INT16: (-(2**15), 2**15 - 1),
-    Kind.INT32: (-(2**31), 2**31 - 1),
-    Kind.INT64: (-(2**63), MAX_INTEGER),
-    Kind.UINT8: (0, 2**8 - 1),
-    Kind.UINT16: (0, 2**16 - 1),
-    Kind.UINT32: (0, 2**32 - 1),
-    Kind.UINT64: (0, MAX_INTEGER),
-}
+# Least and greatest, of what SQLite keeps as an integer.
+RANGES = {**INTEGERS, Kind.UINT64: (0, MAX_INTEGER)}
 # Of a text that holds a number.
 _MAX_CHARACTERS = 100
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
 from rivet.source.columns import refused_override
-from rivet.source.sqlite.numeric import RANGES
+from rivet.source.numbers import INTEGERS, NUMBERS, holds_decimals, holds_whole
 
 # What SQLite keeps has no elements, and its intervals have no form.
 _REFUSED = (Kind.LIST, Kind.DURATION)
-_POSSIBLE = (
-    *("string", "binary", "bool"),
-    *(str(kind) for kind in RANGES),
-    *("float32", "float64", "decimal(p,s)", "date", "timestamp", "timestamptz", "time", "uuid", "json"),
-)
+_POSSIBLE = tuple(kind for kind in Kind if kind not in _REFUSED)
 # Words of declared types whose values are, by their name, of a kind that is else made of text.
 _NAMED = {
     Kind.UUID: ("UUID", "GUID", "UNIQUEIDENTIFIER"),
     Kind.JSON: ("JSON", "JSONB"),
     Kind.TIME: ("TIME",),
 }
-_INT64_DIGITS = 19
 # What stands in manifests where no type is declared, and values do not tell one; STRICT tables have it.
 _UNDECLARED = "ANY"
 
@@ -55,12 +50,9 @@ def _holds(own: ColumnType, override: Override) -> bool:
     if kind.is_temporal:
         of_numbers = override.unit is not None and own.kind.is_temporal and kind is not Kind.DATE
         return of_numbers or (own.kind is Kind.DATE and kind is Kind.TIMESTAMP)
-    if own.kind is Kind.BOOL:
-        return kind in RANGES
-    if kind is Kind.DECIMAL:
-        digits = override.type.precision - override.type.scale
-        if own.kind is Kind.INT64:
-            return digits >= _INT64_DIGITS
-        wider = override.type.scale >= own.scale and digits >= own.precision - own.scale
-        return own.kind is Kind.DECIMAL and wider
-    return False
+    if kind not in NUMBERS:
+        return False
+    if own.kind is Kind.DECIMAL:
+        return holds_decimals(own.precision, own.scale, override.type)
+    bounds = (0, 1) if own.kind is Kind.BOOL else INTEGERS.get(own.kind)
+    return bounds is not None and holds_whole(*bounds, override.type)
