@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from rivet.config.settings import S3DestinationSettings
@@ -206,7 +206,7 @@ class S3Bucket:
 
     def _body(self, key: str, **arguments: Any) -> tuple[bytes, Any]:
         answer = self.request("get_object", "read", key, **arguments)
-        with self.translated("read", key), answer["Body"] as body:
+        with self.translated("read", key), closing(answer["Body"]) as body:
             return body.read(), answer
 
     def _stands(self, key: str, size_bytes: int, digest: bytes) -> bool:

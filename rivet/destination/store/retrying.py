@@ -22,6 +22,7 @@ class Patience:
         connect_timeout_seconds: For a connection to stand.
         read_timeout_seconds: Between two pieces of an answer.
         attempts: Of one request, the first included.
+        first_attempts: Likewise, for as long as nothing has succeeded: more likely a setting is wrong.
         first_pause_seconds: The longest before the second attempt; it doubles with each, and a random
             share is taken off.
         longest_pause_seconds: Between two attempts.
@@ -31,6 +32,7 @@ class Patience:
     connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 60.0
     attempts: int = 8
+    first_attempts: int = 4
     first_pause_seconds: float = 0.25
     longest_pause_seconds: float = 15.0
     deadline_seconds: float = 300.0
@@ -45,6 +47,7 @@ class Retrying:
     def __init__(self, patience: Patience, *, now: Callable[[], float] = time.monotonic) -> None:
         self._patience = patience
         self._now = now
+        self._has_succeeded = False
         self._stopped = threading.Event()
 
     def run(self, work: Callable[[bool], Result]) -> Result:
@@ -57,17 +60,22 @@ class Retrying:
         """
         patience = self._patience
         end = self._now() + patience.deadline_seconds
-        for attempt in range(1, patience.attempts + 1):
+        attempt = 1
+        while True:
             try:
-                return work(attempt > 1)
+                result = work(attempt > 1)
             except (DestinationUnavailable, IntegrityError):
+                most = patience.attempts if self._has_succeeded else patience.first_attempts
                 longest = min(
                     patience.first_pause_seconds * 2 ** (attempt - 1), patience.longest_pause_seconds
                 )
                 pause = longest * random.uniform(0.5, 1)  # noqa: S311 - it only keeps threads apart
-                if attempt == patience.attempts or self._now() + pause > end or self._stopped.wait(pause):
+                if attempt >= most or self._now() + pause > end or self._stopped.wait(pause):
                     raise
-        raise AssertionError("at least one attempt is made")
+                attempt += 1
+            else:
+                self._has_succeeded = True
+                return result
 
     def stop(self) -> None:
         """Make no further attempts."""
