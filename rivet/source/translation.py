@@ -18,6 +18,11 @@ Meaning = tuple[type[SourceError], str | None]
 
 _LIBPQ_UNREACHED = ("Connection refused", "No such file", "could not translate host", "timeout expired")
 UNREACHED = "check host and port under `source`, and that the server is running and can be reached from here"
+CANCELLED = (
+    "the server cancelled it; see statement_timeout_seconds under `source`, and the server's own limits"
+)
+NO_TLS = "check `tls` under `source` against what the server offers"
+READ_ONLY = "Rivet reads in a read-only transaction; take what writes out of the query"
 
 
 def translation(

@@ -10,7 +10,16 @@ import pymysql.err
 import sqlalchemy.exc
 
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
-from rivet.source.translation import UNREACHED, Meaning, first_line, is_unreached, translation
+from rivet.source.translation import (
+    CANCELLED,
+    NO_TLS,
+    READ_ONLY,
+    UNREACHED,
+    Meaning,
+    first_line,
+    is_unreached,
+    translation,
+)
 
 DRIVER_ERRORS = (
     asyncmy.errors.MySQLError,
@@ -21,13 +30,8 @@ DRIVER_ERRORS = (
 
 _LOGIN = "check user, password, and the host that the account is for"
 _GRANT = "grant the user SELECT on what the export reads"
-_TLS = "check `tls` under `source` against what the server offers"
-_TIMEOUT = (
-    "the server cancelled it; see statement_timeout_seconds under `source`, and the server's own limits"
-)
 _CHANGED = "a table was altered while the export was under way; run it again"
 _REPEATED = "give each column its own alias in the query"
-_READ_ONLY = "Rivet reads in a read-only transaction; take what writes out of the query"
 
 
 def _meanings(codes: Iterable[int], kind: type[SourceError], hint: str | None = None) -> dict[int, Meaning]:
@@ -38,19 +42,19 @@ def _meanings(codes: Iterable[int], kind: type[SourceError], hint: str | None = 
 _BY_CODE: dict[int, Meaning] = (
     # Wrong password, host not allowed, password expired, account locked, an unknown way to log in.
     _meanings((1045, 1130, 1251, 1275, 1524, 1698, 1820, 1862, 2054, 2059, 2061), SourceDenied, _LOGIN)
-    | _meanings((1045, 1129, 3118, 4151), SourceDenied, _LOGIN)
+    | _meanings((1129, 3118, 4151), SourceDenied, _LOGIN)
     | _meanings((1044, 1049), SourceDenied, "check the name of the database, and that the user may use it")
     | _meanings((1142, 1143, 1227, 1345, 1356, 1370), SourceDenied, _GRANT)
-    | _meanings((2026, 3159), SourceDenied, _TLS)
-    | _meanings((1290, 1792), SourceError, _READ_ONLY)
+    | _meanings((2026, 3159), SourceDenied, NO_TLS)
+    | _meanings((1290, 1792), SourceError, READ_ONLY)
     | _meanings((1060,), SourceError, _REPEATED)
     # Too many connections, out of memory or disk, shutdown, a node of a cluster that is not ready.
     | _meanings((1021, 1037, 1038, 1040, 1041, 1047, 1053, 1203, 1226, 1461), SourceUnavailable)
     # What the storage engine says, often of its disk; what the network did.
-    | _meanings((3, 28, 126, 1026, 1028, 1030, 1152, 1158, 1159, 1160, 1161, 1184, 4031), SourceUnavailable)
+    | _meanings((3, 28, 126, 1026, 1030, 1152, 1158, 1159, 1160, 1161, 1184, 4031), SourceUnavailable)
     # Locks and deadlocks; a sort that was stopped; a connection or a statement that was killed.
     | _meanings((1205, 1213, 1927, 3572), SourceUnavailable)
-    | _meanings((1028, 1317, 1969, 3024), SourceUnavailable, _TIMEOUT)
+    | _meanings((1028, 1317, 1969, 3024), SourceUnavailable, CANCELLED)
     | _meanings((1412, 1615), SourceUnavailable, _CHANGED)
     # The client's own: not reached, unknown host; gone, lost, out of step; 0 is "not connected".
     | _meanings((2002, 2003, 2005), SourceUnavailable, UNREACHED)
@@ -75,7 +79,7 @@ _CODED = (asyncmy.errors.MySQLError, pymysql.err.MySQLError)
 
 def _meaning_of(error: BaseException) -> Meaning:
     if _is_tls(error):
-        return SourceDenied, _TLS
+        return SourceDenied, NO_TLS
     if isinstance(error, OSError):
         return SourceUnavailable, UNREACHED if is_unreached(error) else None
     code = code_of(error)

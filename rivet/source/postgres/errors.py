@@ -13,7 +13,16 @@ import psycopg
 import sqlalchemy.exc
 
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
-from rivet.source.translation import UNREACHED, Meaning, first_line, is_unreached, translation
+from rivet.source.translation import (
+    CANCELLED,
+    NO_TLS,
+    READ_ONLY,
+    UNREACHED,
+    Meaning,
+    first_line,
+    is_unreached,
+    translation,
+)
 
 DRIVER_ERRORS = (
     asyncpg.PostgresError,
@@ -25,18 +34,14 @@ DRIVER_ERRORS = (
 )
 
 _LOGIN = "check user, password and the server's pg_hba.conf"
-_TIMEOUT = (
-    "the server cancelled it; see statement_timeout_seconds under `source`, and the server's own limits"
-)
 _GRANT = "grant the user USAGE on the schema and SELECT on what the export reads"
-_TLS = "check `tls` under `source` against what the server offers"
 
 # By SQLSTATE, or its class of two signs where the whole is not named (PostgreSQL manual, appendix A).
 _BY_SQLSTATE: dict[str, Meaning] = {
     "08": (SourceUnavailable, None),
-    "25006": (SourceError, "Rivet reads in a read-only transaction; take what writes out of the query"),
-    "25P03": (SourceUnavailable, _TIMEOUT),
-    "25P04": (SourceUnavailable, _TIMEOUT),
+    "25006": (SourceError, READ_ONLY),
+    "25P03": (SourceUnavailable, CANCELLED),
+    "25P04": (SourceUnavailable, CANCELLED),
     "28": (SourceDenied, _LOGIN),
     "3D000": (SourceDenied, "check the name of the database"),
     "40": (SourceUnavailable, None),
@@ -44,7 +49,7 @@ _BY_SQLSTATE: dict[str, Meaning] = {
     "53": (SourceUnavailable, None),
     "55P03": (SourceUnavailable, None),
     "57": (SourceUnavailable, None),
-    "57014": (SourceUnavailable, _TIMEOUT),
+    "57014": (SourceUnavailable, CANCELLED),
     "58": (SourceUnavailable, None),
     "72000": (SourceUnavailable, None),
     "HV00N": (SourceUnavailable, None),
@@ -61,12 +66,12 @@ def _classify(error: BaseException) -> Meaning:
     if sqlstate:
         return _BY_SQLSTATE.get(sqlstate) or _BY_SQLSTATE.get(sqlstate[:2]) or (SourceError, None)
     if isinstance(error, ssl.SSLError):
-        return SourceDenied, _TLS
+        return SourceDenied, NO_TLS
     text = str(error)
     if isinstance(error, (OSError, psycopg.OperationalError)):
         # Neither asyncpg nor libpq has a class or a code for these; both say them in English.
         if any(word in text for word in ("SSL", "certificate")):
-            return SourceDenied, _TLS
+            return SourceDenied, NO_TLS
         return SourceUnavailable, UNREACHED if is_unreached(error) else None
     if isinstance(error, asyncpg.InterfaceError):
         return (SourceDenied, _LOGIN) if "authentication" in text.lower() else (SourceUnavailable, None)
