@@ -87,7 +87,7 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, request: Reque
     kept = kept_columns(described, request.exclude)
     columns, renderings, warnings = _columns(connection, kept, request.overrides)
     names = {c.name for c in columns}
-    estimate, consistency, reason = _estimate(connection, from_item, doing, f"table {str(table)!r}")
+    estimate, consistency, reason = _foretold(connection, from_item, doing, f"table {str(table)!r}")
     return PostgresRelation(
         from_item=from_item,
         columns=columns,
@@ -111,7 +111,7 @@ def _describe_query(connection: sqlalchemy.Connection, text: str, request: Reque
     kept = kept_columns(described, request.exclude)
     columns, renderings, warnings = _columns(connection, kept, request.overrides)
     from_item = query_item(query)
-    estimate, consistency, reason = _estimate(connection, from_item, doing, "the query")
+    estimate, consistency, reason = _foretold(connection, from_item, doing, "the query")
     unsteady = unsteadiness(query, "postgres", "the query")
     if unsteady is not None:
         consistency, reason = Consistency.STATEMENT, unsteady.reason
@@ -178,7 +178,7 @@ def _columns(
     return tuple(columns), renderings, warnings
 
 
-def _estimate(
+def _foretold(
     connection: sqlalchemy.Connection, from_item: str, doing: str, what: str
 ) -> tuple[int | None, Consistency, str]:
     """Let the planner guess the rows, and say whether every statement of the snapshot sees the same ones."""
@@ -188,7 +188,7 @@ def _estimate(
         if any(node["Node Type"] == "Foreign Scan" for node in below):
             reason = "it reads a foreign table, whose server has a snapshot of its own for each connection"
         else:
-            reason = unsteadiness_of(below, what, lambda s, p: connection.exec_driver_sql(s, p).all())
+            reason = unsteadiness_of(below, what, _fetching(connection))
     return plan["Plan Rows"], Consistency.STATEMENT if reason else Consistency.SNAPSHOT, reason
 
 

@@ -6,9 +6,10 @@ declared of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rivet.source.postgres.catalogue import Fetch
 from rivet.source.steadiness import called_functions, reason, unsteadiness
 
 _VOLATILE = """
@@ -19,9 +20,6 @@ WHERE proname = ANY (%(names)s) AND provolatile = 'v' ORDER BY 1 LIMIT 1
 _NAMES = frozenset(
     {"Node Type", "Relation Name", "Schema", "Alias", "Index Name", "CTE Name", "Subplan Name", "Plans"}
 )
-
-Fetch = Callable[[str, dict[str, Any]], Sequence[Any]]
-"""Runs a statement with named parameters and gives its rows."""
 
 
 def unsteadiness_of(nodes: Sequence[dict[str, Any]], what: str, fetch: Fetch) -> str:
