@@ -96,7 +96,6 @@ class SqliteBatches:
             if column.type.kind in _TEXT_KINDS:
                 values.validate(full=True)
             cast = _cast(values, column.type.kind, arrow_type)
-            # Arrow rounds to the nearest float without a word.
         except pa.ArrowInvalid as exc:
             if column.type.kind in _TEXT_KINDS:
                 raise self._bad_texts(column) from exc
