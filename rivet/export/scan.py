@@ -171,15 +171,16 @@ def prove(
     if consistency is not Consistency.SNAPSHOT:
         return
     if axis is not None and account.span != probe.span:
-        seen, probed = (s and tuple(map(axis.format, s)) for s in (account.span, probe.span))
+        seen, expected_span = (s and tuple(map(axis.format, s)) for s in (account.span, probe.span))
         raise IntegrityError(
-            f"the export: values from and to {seen} came through, the probe saw {probed}", hint=_UNSTEADY
+            f"the export: values from and to {seen} came through, the probe saw {expected_span}",
+            hint=_UNSTEADY,
         )
     _agree("the export", account.rows, probe.rows, "the probe counted")
-    came, counted = account.unrepresentable_rows, dict(probe.unrepresentable)
-    for name in {**counted, **came}:
+    came, probed = account.unrepresentable_rows, dict(probe.unrepresentable)
+    for name in {**probed, **came}:
         what = f"column {name!r}, values that cannot be represented"
-        _agree(what, came[name], counted.get(name, 0), "the probe counted")
+        _agree(what, came[name], probed.get(name, 0), "the probe counted")
     if null_path is not None:
         _agree(
             f"partition {null_path!r}",
