@@ -5,9 +5,7 @@ Pure.
 
 from __future__ import annotations
 
-from typing import Literal
-
-from rivet.plan.schema import ColumnType, Kind, Override
+from rivet.plan.schema import ColumnType, EpochUnit, Kind, Override
 
 _KINDS = {
     "string": Kind.STRING,
@@ -38,9 +36,7 @@ _KINDS = {
 _WORDS = {**{kind: word for word, kind in reversed(_KINDS.items())}, Kind.DECIMAL: "decimal(p,s)"}
 
 
-def override(
-    word: str, *, precision: int = 0, scale: int = 0, unit: Literal["s", "ms", "us", "ns"] | None = None
-) -> Override:
+def override(word: str, *, precision: int = 0, scale: int = 0, unit: EpochUnit | None = None) -> Override:
     """Give the override that a word of `columns` asks for; precision and scale belong to `decimal`.
 
     >>> str(override("decimal", precision=20, scale=6).type), str(override("timestamptz", unit="ms").type)

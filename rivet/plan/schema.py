@@ -48,6 +48,9 @@ class Kind(StrEnum):
 
 MAX_DECIMAL_DIGITS = 38
 
+EpochUnit = Literal["s", "ms", "us", "ns"]
+"""What numbers that stand for moments count, since 1970-01-01 UTC."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
@@ -119,12 +122,12 @@ class Override:
 
     Attributes:
         type: What the column shall become; precision and scale are given for decimals.
-        unit: What a column of epoch numbers counts since 1970-01-01 UTC: `s`, `ms`, `us` or `ns`; None where
-            it holds none. Only with DATE, TIMESTAMP and INSTANT.
+        unit: What a column of epoch numbers counts, or None where it holds none. Only with DATE, TIMESTAMP
+            and INSTANT.
     """
 
     type: ColumnType
-    unit: Literal["s", "ms", "us", "ns"] | None = None
+    unit: EpochUnit | None = None
 
 
 def schema_json(columns: Sequence[Column]) -> list[dict[str, object]]:

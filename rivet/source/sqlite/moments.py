@@ -7,7 +7,7 @@ So patterns and comparisons hold the form to what `iso` holds it to, and whole s
 from __future__ import annotations
 
 from rivet.plan.calendar import END_DAY, FIRST_DAY, MICROSECONDS_PER_DAY
-from rivet.plan.schema import Kind
+from rivet.plan.schema import EpochUnit, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.sqlite.iso import MAX_CHARACTERS
 
@@ -54,7 +54,7 @@ def time_key(name: str) -> str:
     return f"CASE WHEN {is_text} AND {_is_time(dated, 11)} THEN {_microseconds(dated)} END"
 
 
-def epoch_key(name: str, kind: Kind, unit: str) -> str:
+def epoch_key(name: str, kind: Kind, unit: EpochUnit) -> str:
     """Write what a number of units since 1970 is on the axis: exact, or NULL."""
     per_second = UNITS_PER_SECOND[unit]
     whole = f"CAST({name} AS INTEGER)"
@@ -74,14 +74,14 @@ def epoch_key(name: str, kind: Kind, unit: str) -> str:
     return f"CASE WHEN {epoch_in_calendar(name, unit)} THEN CASE {cases} END END"
 
 
-def epoch_in_calendar(name: str, unit: str) -> str:
+def epoch_in_calendar(name: str, unit: EpochUnit) -> str:
     """Write the condition that a value is a number of units within the years 1 to 9999."""
     seconds_per_day = 86_400 * UNITS_PER_SECOND[unit]
     first, end = FIRST_DAY * seconds_per_day, END_DAY * seconds_per_day
     return f"typeof({name}) IN ('integer', 'real') AND {name} >= {first} AND {name} < {end}"
 
 
-def epoch_bound(value: int, kind: Kind, unit: str) -> str:
+def epoch_bound(value: int, kind: Kind, unit: EpochUnit) -> str:
     """Write a value of the axis as the least number that is not below it.
 
     >>> epoch_bound(1, Kind.DATE, "ms"), epoch_bound(500_000, Kind.TIMESTAMP, "s")

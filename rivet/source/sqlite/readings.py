@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rivet.plan.schema import Column, ColumnType, Kind, Override
+from rivet.plan.schema import Column, ColumnType, EpochUnit, Kind, Override
 from rivet.source.sqlite import iso, moments, numeric
 from rivet.source.sqlite.identifiers import value
 
@@ -46,7 +46,7 @@ class Reading:
         return self.column.type.kind
 
     @property
-    def unit(self) -> str | None:
+    def unit(self) -> EpochUnit | None:
         """Give what numbers of a date or timestamp count, or None where it is text."""
         return None if self.override is None else self.override.unit
 
