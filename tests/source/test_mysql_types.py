@@ -262,7 +262,7 @@ def test_a_geometry_arrives_as_wkb(mysql_family: Database) -> None:
         with source_of(mysql_family).session() as session:
             rows = read_scan(session, session.describe(request)).sort_by("id").drop_columns("id").to_pylist()
         assert [tuple(v and v.hex().upper() for v in row.values()) for row in rows] == said
-    assert rows[0]["the place"] == struct.pack("<BIdd", 1, 1, 1.0, 2.0)
+        assert rows[0]["the place"] == struct.pack("<BIdd", 1, 1, 1.0, 2.0)
     texts = Request("t", overrides={"the place": Override(ColumnType(Kind.STRING))})
     with source_of(mysql_family).session() as session:
         assert read_scan(session, session.describe(texts))["the place"].to_pylist() == ["POINT(1 2)", None]
