@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rivet.destination.gcs.connection import Answer, GcsConnection, Request
 from rivet.destination.gcs.objects import delete, put
+from rivet.destination.gcs.refusals import NO_GOOGLE
 from rivet.destination.gcs.resource import checksum_of, checksum_told
 from rivet.destination.gcs.upload import GcsUpload
 from rivet.destination.protocol import Listed
@@ -19,6 +20,7 @@ from rivet.destination.store.spool import Spool
 from rivet.errors import DestinationUnavailable, IntegrityError
 
 _DELETING_THREADS = 16
+_GENERATION = "X-Goog-Generation"
 _WHOLE, _PART, _NOT_SATISFIABLE = 200, 206, 416
 
 
@@ -42,7 +44,7 @@ class GcsBucket:
         """Give a whole object."""
 
         def work(_: bool) -> bytes:  # noqa: FBT001 - as `Retrying` has it
-            answer = self._connection.send(self._download(key, {}))
+            answer = self._download(key, {}, {_WHOLE})
             told = re.search(r"md5=([A-Za-z0-9+/]{22}==)", ",".join(answer.headers.getall("X-Goog-Hash", [])))
             if told is not None and checksum_told(told[1]) != checksum_of(answer.body):
                 raise IntegrityError(
@@ -58,9 +60,9 @@ class GcsBucket:
         """Give the last bytes of an object."""
 
         def work(_: bool) -> Tail:  # noqa: FBT001
-            request = self._download(key, {"Range": f"bytes=-{size_bytes}"})
-            answer = self._connection.send(request, {_WHOLE, _PART, _NOT_SATISFIABLE})
-            version = answer.headers.get("X-Goog-Generation", "")
+            headers = {"Range": f"bytes=-{size_bytes}"}
+            answer = self._download(key, headers, {_WHOLE, _PART, _NOT_SATISFIABLE})
+            version: str = answer.headers[_GENERATION]
             if answer.status == _NOT_SATISFIABLE:  # only of nothing there is no end
                 return Tail(b"", 0, version)
             found = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
@@ -74,8 +76,7 @@ class GcsBucket:
         """Give bytes of one generation."""
 
         def work(_: bool) -> bytes:  # noqa: FBT001
-            request = self._download(key, {"Range": f"bytes={start}-{end - 1}"}, version)
-            answer = self._connection.send(request, {_PART})
+            answer = self._download(key, {"Range": f"bytes={start}-{end - 1}"}, {_PART}, version)
             self._must_hold(key, answer, end - start)
             return answer.body
 
@@ -117,12 +118,20 @@ class GcsBucket:
         self._deleting.shutdown(cancel_futures=True)
         self._spool.close()
 
-    def _download(self, key: str, headers: dict[str, str], version: str = "") -> Request:
-        params = {"alt": "media", **({"generation": version} if version else {})}
+    def _download(
+        self, key: str, headers: Mapping[str, str], expected: Collection[int], version: str | None = None
+    ) -> Answer:
+        params = {"alt": "media"} if version is None else {"alt": "media", "generation": version}
+        headers = {**headers, "Accept-Encoding": "identity"}
         path = self._connection.path("/download", key)
-        return Request(
-            "read", key, "GET", path, params, {**headers, "Accept-Encoding": "identity"}, finds=True
+        answer = self._connection.send(
+            Request("read", key, "GET", path, params, headers, finds=True), expected
         )
+        if _GENERATION not in answer.headers:  # an error in a 200, or a page of somebody on the way
+            raise DestinationUnavailable(
+                f"{self._connection.failed('read', key)}: the answer is no object", hint=NO_GOOGLE
+            )
+        return answer
 
     def _must_hold(self, key: str, answer: Answer, size_bytes: int) -> None:
         if len(answer.body) != size_bytes:
@@ -149,7 +158,7 @@ class GcsBucket:
             # An error in a 200, or another server: to take it for a listing would be to see nothing there.
             raise DestinationUnavailable(
                 f"{self._connection.failed('list', prefix)}: the answer is no listing",
-                hint="check that Google Cloud Storage answers at `endpoint_url`, then run again",
+                hint=NO_GOOGLE,
             )
 
         return self._connection.retrying.run(work)

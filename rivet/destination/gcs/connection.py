@@ -103,11 +103,12 @@ class GcsConnection:
             DestinationUnavailable: The outcome is unknown, or may be another next time.
             DestinationError: It is refused for good.
         """
-        answer = self._exchange(request)
+        payer = self._payer
+        answer = self._exchange(request, payer)
         if answer.status in expected:
             return answer
         refusal = Refusal.of(answer.status, answer.body)
-        if refusal.wants_payer and self._project is not None and self._payer is None:
+        if refusal.wants_payer and payer is None and self._project is not None:
             # To name who pays asks for a right more, so it is done only where it must be.
             self._payer = self._project
             return self.send(request, expected)
@@ -123,14 +124,14 @@ class GcsConnection:
         if self._sdk.session is not None:
             sync(self._sdk.loop, self._sdk.session.close)
 
-    def _exchange(self, request: Request) -> Answer:
+    def _exchange(self, request: Request, payer: str | None) -> Answer:
         failed = self.failed(request.action, request.key)
         if self._is_closed:
             raise DestinationUnavailable(f"{failed}: the destination is closed")
         headers = dict(request.headers)
         params = dict(request.params)
-        if self._payer is not None:
-            params["userProject"] = self._payer
+        if payer is not None:
+            params["userProject"] = payer
         query = urlencode(params, quote_via=quote)
         url = self._base + request.path + ("&" if "?" in request.path else "?") * bool(query) + query
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 from rivet.destination.gcs.connection import OK, Answer, GcsConnection, Request
+from rivet.destination.gcs.refusals import NO_GOOGLE
 from rivet.destination.gcs.resource import Resource, metadata
 from rivet.errors import DestinationUnavailable, IntegrityError, ObjectNotFound
 
@@ -56,7 +57,15 @@ def delete(connection: GcsConnection, key: str, generation: str = "") -> None:
     """Remove an object, of this generation alone where one is given; a missing one is no error."""
     params = {"generation": generation} if generation else {}
     request = Request("delete", key, "DELETE", connection.path("", key), params)
-    connection.retrying.run(lambda _: connection.send(request, OK | {404}))
+
+    def work(_: bool) -> None:  # noqa: FBT001
+        answer = connection.send(request, OK | {404})
+        if answer.status != 404 and b'"error"' in answer.body:
+            raise DestinationUnavailable(
+                f"{connection.failed('delete', key)}: the answer tells of an error", hint="run again"
+            )
+
+    connection.retrying.run(work)
 
 
 def told_by(connection: GcsConnection, key: str, answer: Answer) -> Resource:
@@ -69,7 +78,7 @@ def told_by(connection: GcsConnection, key: str, answer: Answer) -> Resource:
     if resource is None:
         raise DestinationUnavailable(
             f"{connection.failed('write', key)}: the answer tells of no object",
-            hint="check that Google Cloud Storage answers at `endpoint_url`, then run again",
+            hint=NO_GOOGLE,
         )
     return resource
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import aiohttp
-import requests
 from gcsfs.retry import HttpError, NonRetryableError
 from google.auth.exceptions import GoogleAuthError, RefreshError, TransportError
 
@@ -26,6 +25,7 @@ _TRUST = (
     "let SSL_CERT_FILE name the authority that signed the server's certificate, or correct `endpoint_url`"
 )
 _RIGHTS = "give the account the role roles/storage.objectUser on the bucket"
+NO_GOOGLE = "check that Google Cloud Storage answers at `endpoint_url`, then run again"
 _NO_BUCKET = "create the bucket, or correct `bucket` in the destination"
 
 # The first whose class fits; what is more special stands before.
@@ -44,7 +44,6 @@ _BY_EXCEPTION: tuple[tuple[type[BaseException], Kind, str, str], ...] = (
         "the proxy that the environment names refuses",
         "check HTTPS_PROXY and NO_PROXY",
     ),
-    (aiohttp.ClientConnectorDNSError, DestinationUnavailable, "its name is not found", _REACH),
     (aiohttp.ClientConnectorError, DestinationUnavailable, "it is not reached", _REACH),
     (asyncio.TimeoutError, DestinationUnavailable, "no answer came in time", _AGAIN),
     (aiohttp.ClientConnectionError, DestinationUnavailable, "the connection was cut", _AGAIN),
@@ -58,12 +57,6 @@ _BY_EXCEPTION: tuple[tuple[type[BaseException], Kind, str, str], ...] = (
     ),
     (aiohttp.ClientError, DestinationUnavailable, "the request failed", _AGAIN),
     (TransportError, DestinationUnavailable, "the server that gives tokens is not reached", _AGAIN),
-    (
-        requests.RequestException,
-        DestinationUnavailable,
-        "the server that gives tokens is not reached",
-        _AGAIN,
-    ),
     (GoogleAuthError, DestinationDenied, "the credentials give no token", _CREDENTIALS),
     (NonRetryableError, DestinationDenied, "the credentials give no token", _CREDENTIALS),
     (HttpError, DestinationDenied, "the credentials give no token", _CREDENTIALS),
@@ -178,6 +171,8 @@ def _one_line(text: object) -> str:
 def _other(status: int) -> tuple[Kind, str | None]:
     if status >= 500:
         return DestinationUnavailable, _AGAIN
+    if status < 300:  # an error in disguise, or another's answer
+        return DestinationUnavailable, NO_GOOGLE
     if 300 <= status < 400:
         return DestinationError, "correct `endpoint_url`: the server there sends us elsewhere"
     return DestinationError, None

@@ -21,6 +21,8 @@ from rivet.errors import DestinationUnavailable, IntegrityError
 
 # All but the last piece of an upload are multiples of it.
 _UNIT_BYTES = 256 * 1024
+# PUT and POST are one here, but a PUT is sent again by the SDK's client, unasked, where a connection breaks.
+_PIECE = "POST"
 _DONE = frozenset({200, 201})
 _MORE = 308
 _GONE = frozenset({404, 410})
@@ -136,7 +138,7 @@ class GcsUpload:
         """Send a piece that does not end the upload."""
         start, end = self._arrived_bytes, self._arrived_bytes + len(piece)
         headers = {"Content-Range": f"bytes {start}-{end - 1}/*"}
-        request = Request("write", self._key, "PUT", session, headers=headers, data=piece)
+        request = Request("write", self._key, _PIECE, session, headers=headers, data=piece)
         answer = self._connection.send(request, {_MORE} | _GONE)
         if answer.status == _MORE and not start < _arrived_bytes(answer) <= end:
             raise DestinationUnavailable(
@@ -157,7 +159,7 @@ class GcsUpload:
             "Content-Range": f"bytes {self._arrived_bytes}-{size - 1}/{size}" if rest else f"bytes */{size}",
             "X-Goog-Hash": self.checksum.replace(":", "=", 1),
         }
-        request = Request("write", self._key, "PUT", self._session, headers=headers, data=rest)
+        request = Request("write", self._key, _PIECE, self._session, headers=headers, data=rest)
         answer = self._connection.send(request, _DONE | {_MORE} | _GONE)
         if answer.status == _MORE:
             raise DestinationUnavailable(f"{self._failed}: it has not arrived as a whole", hint="run again")
