@@ -40,20 +40,21 @@ BACKEND_ERROR = json.dumps({"error": {"code": 503, "message": "We are sorry."}})
 SLOW_DOWN = json.dumps(
     {"error": {"message": "Too many requests.", "errors": [{"reason": "rateLimitExceeded"}]}}
 ).encode()
-FAULTS: dict[str, Fault] = {
-    "500": unheard(Reply(500, b"<html>oh dear</html>")),
-    "503": unheard(Reply(503, BACKEND_ERROR)),
-    "429": unheard(Reply(429, SLOW_DOWN)),
-    "403 of a limit": unheard(Reply(403, SLOW_DOWN)),
-    "reset": reset,
-    "hang": hang,
-    "lost": lost,
-    "late": late,
-    "cut": cut,
-    "error in a 200": unheard(Reply(200, BACKEND_ERROR)),
+FAULTS: dict[str, tuple[Fault, ...]] = {
+    "status": (
+        unheard(Reply(500, b"<html>oh dear</html>")),
+        unheard(Reply(503, BACKEND_ERROR)),
+        unheard(Reply(429, SLOW_DOWN)),
+        unheard(Reply(403, SLOW_DOWN)),
+    ),
+    "error in a 200": (unheard(Reply(200, BACKEND_ERROR)),),
+    "reset": (reset,),
+    "lost": (lost, cut),
+    "silence": (hang, late),
 }
-# Its outcome is unknown, and this server takes a piece that is sent again for another one.
-TWICE = {"lost", "late", "cut"}
+"""Faults of one kind, which requests get by turns."""
+# What becomes of the request is unknown, and this server takes a piece that is sent again for another one.
+TWICE = (lost, late, cut)
 
 
 @pytest.fixture
@@ -69,10 +70,14 @@ def destination(
     request: pytest.FixtureRequest, gcs_bucket: GcsBucket, proxy: FaultProxy
 ) -> Iterator[GcsDestination]:
     """Give a destination behind the proxy, with little patience."""
-    fault = getattr(request.node, "callspec", None) and request.node.callspec.params.get("fault")
-    patience = IMPATIENCE if fault in {"hang", "late"} else PATIENCE
+    patience = IMPATIENCE if "silence" in request.node.name else PATIENCE
     with closing(GcsDestination(gcs_bucket.at(proxy.url).settings(PREFIX), patience)) as destination:
         yield destination
+
+
+def turn(fault: str, number: int) -> Fault:
+    """Give the fault of this kind whose turn it is."""
+    return FAULTS[fault][number % len(FAULTS[fault])]
 
 
 def write(destination: GcsDestination) -> None:
@@ -143,25 +148,25 @@ def test_a_fault_at_any_request_that_writes(
 ) -> None:
     """One fault is got over; where it is not, no object holds what was not meant for it."""
     stand(gcs_bucket)
-    methods: list[str] = []
+    chosen: list[tuple[Fault, str]] = []
 
     def choose(asked_before: int, asked: Asked) -> Fault | None:
-        if asked_before == number:
-            methods.append(f"{asked.method} {asked.headers.get('Content-Range', '')}")
-            return FAULTS[fault]
-        return None
+        if asked_before != number:
+            return None
+        chosen.append((turn(fault, number), asked.headers.get("Content-Range", "")))
+        return chosen[0][0]
 
     proxy.choose = choose
     try:
         write(destination)
     except DestinationUnavailable:
         # The server has the piece twice, which is seen before the object is.
-        assert fault in TWICE
-        assert methods[0].endswith("/*")
+        assert chosen[0][0] in TWICE
+        assert chosen[0][1].endswith("/*")
         assert standing(gcs_bucket) == {"day=1/manifest.json": b"old", "day=1/old.parquet": b"old rows"}
         proxy.spare()
         write(destination)
-    assert methods
+    assert chosen
     assert standing(gcs_bucket) == WRITTEN
 
 
@@ -178,7 +183,7 @@ def test_a_fault_at_any_request_that_reads(
         if told in faulty:
             return None
         faulty.add(told)
-        return FAULTS[fault]
+        return turn(fault, len(faulty))
 
     proxy.choose = choose
     assert read(destination) == READ
@@ -192,7 +197,7 @@ def test_faults_without_end(
     """Where every request fails each operation gives up, naming where, and nothing half stands."""
     stand(gcs_bucket)
     staged = finished(destination, part_name(number=0), LARGE)
-    proxy.choose = lambda _, __: FAULTS[fault]
+    proxy.choose = lambda number, _: turn(fault, number)
     for operation in (
         lambda: list(destination.list()),
         lambda: destination.read("day=1/manifest.json"),
@@ -214,7 +219,7 @@ def test_faults_without_end(
     assert found.pop("day=1/manifest.json") in {b"old", b"new"}
     assert found.pop("day=1/old.parquet") == b"old rows"
     # An answer that is always lost is no sign that nothing was done.
-    assert not found or (fault in TWICE and found == {part_name(number=0): LARGE})
+    assert not found or (fault in {"lost", "silence"} and found == {part_name(number=0): LARGE})
 
 
 def test_what_was_done_is_not_done_again(
@@ -352,7 +357,7 @@ def test_a_discarded_upload_is_cancelled(
 ) -> None:
     """Discarding a large object tells the store so, and where that fails nothing is raised."""
     staged = finished(destination, part_name(), LARGE)
-    proxy.choose = lambda _, __: None if fault is None else FAULTS[fault]
+    proxy.choose = lambda number, _: None if fault is None else turn(fault, number)
     staged.discard()
 
     assert proxy.asked[-1][0] == "DELETE"
