@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from rivet.errors import ColumnError, SourceError
@@ -12,6 +12,7 @@ from rivet.plan.resolve import which_column
 from rivet.plan.schema import Kind, Override
 
 Described = TypeVar("Described")
+Made = TypeVar("Made")
 
 
 def kept_columns(
@@ -55,13 +56,32 @@ def resolved_overrides(names: Sequence[str], overrides: Mapping[str, Override]) 
     return resolved
 
 
+def made_by_name(names: Iterable[str], make: Callable[[str], Made]) -> dict[str, Made]:
+    """Make something of each column, and tell together what stands against any of them.
+
+    Raises:
+        ColumnError: Something does.
+    """
+    made: dict[str, Made] = {}
+    refused: list[ColumnError] = []
+    for name in names:
+        try:
+            made[name] = make(name)
+        except ColumnError as error:
+            refused.append(error)
+    if refused:
+        hints = dict.fromkeys(error.hint for error in refused if error.hint is not None)
+        raise ColumnError("; ".join(map(str, refused)), hint="; ".join(hints) or None)
+    return made
+
+
 def refused_override(
     name: str, source_type: str, override: Override, possible: Iterable[Kind]
 ) -> ColumnError:
     """Make the error for a type that a column cannot have; possible are the kinds that it can."""
     return ColumnError(
         f"columns: column {name!r} ({source_type}) cannot become {override.type}",
-        hint=f"it can become {', '.join(map(word_of, possible))}; for another type, cast it in a query",
+        hint=f"{name!r} can become {', '.join(map(word_of, possible))}; for another type, cast it in a query",
     )
 
 

@@ -126,7 +126,8 @@ class Session(Protocol):
         Raises:
             SourceError: No such table or column (with the near miss), a query that is not one read-only
                 SELECT, or duplicate output columns.
-            ColumnError: A column's type is not handled; the message holds the cast to write.
+            ColumnError: Columns cannot become what the config asks for, or, in SQLite, what their values are;
+                of all of them it is told together.
         """
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:

@@ -10,6 +10,8 @@ import pytest
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.overrides import override
 from rivet.plan.schema import ColumnType, Fidelity, Kind, Override
+from rivet.source.mysql.describing import rendered_columns
+from rivet.source.mysql.types import Described
 from rivet.source.protocol import Request
 from tests.servers.database import Database
 from tests.source.reading import column_of, in_session, read_all
@@ -60,7 +62,7 @@ def test_what_a_type_cannot_hold_fails(
 SENSELESS = [
     ("int", Override(ColumnType(Kind.DATE), "s"), "bool"),
     ("int", override("uuid"), "decimal(p,s)"),
-    ("datetime", override("date"), "it can become timestamp, string"),
+    ("datetime", override("date"), "'v' can become timestamp, string"),
     ("timestamp NULL", override("timestamp"), "timestamptz, string"),
     ("time", override("int64"), "duration"),
     ("varbinary(16)", override("uuid"), "binary, string"),
@@ -82,6 +84,25 @@ def test_what_makes_no_sense_is_refused(
         with pytest.raises(ColumnError, match="column 'v'") as caught:
             in_session(mysql_family, lambda s, r=request: s.describe(r))  # type: ignore[misc]
         assert possible in (caught.value.hint or "")
+
+
+def test_all_that_makes_no_sense_is_told_together(mysql_family: Database) -> None:
+    """One refusal names every column that cannot become what is asked, and what each of them can."""
+    mysql_family.execute("CREATE TABLE t (a int, b text, c time)")
+    overrides = {"a": override("uuid"), "b": override("json"), "c": override("int64")}
+    with pytest.raises(ColumnError, match=r"'a' \(.*'c' \(time\)") as caught:
+        in_session(mysql_family, lambda s: s.describe(Request("t", overrides=overrides)))
+    assert "'b'" not in str(caught.value)
+    assert "'c' can become string, time, duration; " in (caught.value.hint or "")
+
+
+def test_types_of_later_servers_are_told_together() -> None:
+    """Columns of types that came after this was written are refused in one error, each with its mend."""
+    output = Described(code=230, charset=63, flags=0, length=4, decimals=0)
+    with pytest.raises(ColumnError, match=r"column 'a' is .*; column 'b' is .*not handled yet") as caught:
+        rendered_columns([("a", output), ("b", output)], {}, Request(query="SELECT …"), None)
+    assert "CAST(`a` AS char) AS `a`" in (caught.value.hint or "")
+    assert "CAST(`b` AS char) AS `b`" in (caught.value.hint or "")
 
 
 def test_an_override_for_no_column_is_refused(mysql_family: Database) -> None:

@@ -100,6 +100,22 @@ def test_a_type_that_makes_no_sense_is_refused_in_describing(postgres_database: 
         assert possible in caught.value.hint
 
 
+def test_all_that_makes_no_sense_is_told_together(postgres_database: Database) -> None:
+    """One refusal names every column that cannot become what is asked, and what each of them can."""
+    postgres_database.execute("CREATE TABLE t (a int, b text, c interval)")
+    asked = {"a": Kind.UUID, "b": Kind.JSON, "c": Kind.DURATION}
+    overrides = {name: Override(ColumnType(kind)) for name, kind in asked.items()}
+    with source_of(postgres_database).session() as session, pytest.raises(ColumnError) as caught:
+        session.describe(Request("t", overrides=overrides))
+
+    assert str(caught.value) == (
+        "columns: column 'a' (integer) cannot become uuid; "
+        "columns: column 'c' (interval) cannot become duration[us]"
+    )
+    assert "'a' can become int32, bool, " in (caught.value.hint or "")
+    assert "'c' can become string; " in (caught.value.hint or "")
+
+
 def test_epoch_numbers_are_made_moments_in_the_query(postgres_database: Database) -> None:
     """A unit of epoch numbers is SQLite's alone, where the database has types for moments."""
     postgres_database.execute("CREATE TABLE t (v bigint, w timestamp)")

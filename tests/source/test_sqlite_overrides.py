@@ -249,6 +249,22 @@ def test_type_that_no_value_can_have(sqlite_database: SqliteDatabase, asked: Ove
     assert "timestamptz" in str(caught.value.hint)
 
 
+def test_all_that_no_column_can_be_is_told_together(sqlite_database: SqliteDatabase) -> None:
+    """One refusal names every column that cannot become what is asked; another, those whose values clash."""
+    sqlite_database.execute("CREATE TABLE t(a TEXT, b INT, c, d)")
+    sqlite_database.execute("INSERT INTO t VALUES ('', 1, 1, 2), ('', 1, 'x', x'')")
+    asked = {"a": override("duration"), "b": override("duration")}
+
+    with pytest.raises(ColumnError, match=r"'a' \(TEXT\) cannot become .*'b' \(INT\) cannot become"):
+        in_session(sqlite_database, lambda s: s.describe(Request("t", overrides=asked)))
+    with pytest.raises(
+        ColumnError, match=r"'c' is of no declared type .*'d' is of no declared type"
+    ) as caught:
+        in_session(sqlite_database, lambda s: s.describe(Request("t")))
+
+    assert 'CAST("d" AS TEXT)' in str(caught.value.hint)
+
+
 def test_column_that_is_not_there(sqlite_database: SqliteDatabase) -> None:
     """A type for an unknown or excluded column is refused with the near miss."""
     sqlite_database.execute("CREATE TABLE t(amount INT, x INT)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,14 @@ from pymysql.protocol import FieldDescriptorPacket
 
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.schema import Column
-from rivet.source.columns import kept_columns, resolved_overrides
+from rivet.source.columns import kept_columns, made_by_name, resolved_overrides
 from rivet.source.mysql.catalogue import Fetch, Table, TableColumn, find_table, keys_of, table_columns
 from rivet.source.mysql.connecting import driver_of, run_text
 from rivet.source.mysql.consistency import BaseTables, tables_of_query, tables_of_table
 from rivet.source.mysql.errors import code_of, translated
 from rivet.source.mysql.rendering import Rendering, rendering
 from rivet.source.mysql.statements import MysqlRelation, made_once, query_item, quoted, table_item
-from rivet.source.mysql.types import Described, source_type, type_name
+from rivet.source.mysql.types import Described, SourceType, source_type, type_name
 from rivet.source.protocol import Consistency, Request
 from rivet.source.query import checked_query, query_sha256
 
@@ -38,7 +39,7 @@ def describe(connection: sqlalchemy.Connection, database: str | None, request: R
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
-        ColumnError: A column's type is not handled, or it cannot become what the config asks for.
+        ColumnError: Types are not handled, or cannot become what the config asks for.
     """
     if request.query is not None:
         return _describe_query(connection, database, request.query, request)
@@ -90,7 +91,7 @@ def _describe_table(
         base, packet_bytes = tables_of_table(fetch, table), _packet_bytes(fetch)
     if base.is_per_look:
         from_item = made_once(from_item)
-    rendered = _rendered(kept, catalogued, request, table)
+    rendered = rendered_columns(kept, catalogued, request, table)
     names = {c.name for c in rendered.columns}
     return MysqlRelation(
         from_item=from_item,
@@ -122,7 +123,7 @@ def _describe_query(
         base, packet_bytes = tables_of_query(fetch, query, database), _packet_bytes(fetch)
     if base.is_per_look:
         from_item = made_once(from_item)
-    rendered = _rendered(kept, {}, request, None)
+    rendered = rendered_columns(kept, {}, request, None)
     return MysqlRelation(
         from_item=from_item,
         columns=rendered.columns,
@@ -162,7 +163,7 @@ def _output(connection: sqlalchemy.Connection, statement: str, doing: str) -> li
 
 
 @dataclass(frozen=True, slots=True)
-class _Rendered:
+class Rendered:
     """The columns of a relation, how each is rendered, and the most bytes that its value takes, by name."""
 
     columns: tuple[Column, ...]
@@ -183,27 +184,39 @@ class _Rendered:
         return frozenset(wide)
 
 
-def _rendered(
+def rendered_columns(
     described: Sequence[tuple[str, Described]],
     catalogued: Mapping[str, TableColumn],
     request: Request,
     table: Table | None,
-) -> _Rendered:
-    wanted = resolved_overrides([name for name, _ in described], request.overrides)
-    columns, renderings, sizes = [], {}, {}
-    for name, output in described:
-        known = catalogued.get(name)
+) -> Rendered:
+    """Say what columns become and how each is rendered.
+
+    Args:
+        catalogued: What the catalogue knows of a table's columns, by name; nothing of a query's.
+        table: None for a query.
+
+    Raises:
+        ColumnError: Types are not handled, or cannot become what the config asks for.
+    """
+    outputs = dict(described)
+    wanted = resolved_overrides(list(outputs), request.overrides)
+
+    def source_of(name: str) -> SourceType:
+        known, output = catalogued.get(name), outputs[name]
         shown = known.type_name if known is not None else type_name(output)
         source = source_type(output, shown, is_utf8=known is not None and known.is_utf8)
         if source is None:
             hint = f"cast it in a query: SELECT …, CAST({quoted(name)} AS char) AS {quoted(name)} FROM …"
             if table is not None:
-                hint += f", or leave it out: exclude: [{name}]"
+                hint += f", or leave it out: exclude: [{json.dumps(name, ensure_ascii=False)}]"
             raise ColumnError(f"column {name!r} is {shown}, a type that is not handled yet", hint=hint)
-        rendered = rendering(name, source, wanted.get(name))
-        columns.append(rendered.column(name, source))
-        renderings[name], sizes[name] = rendered, source.length
-    return _Rendered(tuple(columns), renderings, sizes)
+        return source
+
+    sources = made_by_name(outputs, source_of)
+    renderings = made_by_name(outputs, lambda name: rendering(name, sources[name], wanted.get(name)))
+    columns = tuple(renderings[name].column(name, source) for name, source in sources.items())
+    return Rendered(columns, renderings, {name: source.length for name, source in sources.items()})
 
 
 def _invisible(

@@ -13,7 +13,7 @@ from psycopg import generators, pq
 
 from rivet.errors import SourceError
 from rivet.plan.schema import Column, Override
-from rivet.source.columns import kept_columns, resolved_overrides
+from rivet.source.columns import kept_columns, made_by_name, resolved_overrides
 from rivet.source.postgres.catalogue import Fetch, find_table, indexed_columns, primary_key
 from rivet.source.postgres.connecting import driver_of, run_text
 from rivet.source.postgres.errors import translated
@@ -68,7 +68,7 @@ def describe(connection: sqlalchemy.Connection, request: Request) -> PostgresRel
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
-        ColumnError: A column cannot become what the config asks for.
+        ColumnError: Columns cannot become what the config asks for.
     """
     if request.query is not None:
         return _describe_query(connection, request.query, request)
@@ -160,22 +160,21 @@ def _columns(
     overrides: Mapping[str, Override],
 ) -> tuple[tuple[Column, ...], dict[str, Rendering], list[str]]:
     """Give the columns, how each is rendered, by name, and what people should know of them."""
-    wanted = resolved_overrides([name for name, _ in described], overrides)
+    names = [name for name, _ in described]
+    wanted = resolved_overrides(names, overrides)
     parameters = {"oids": [d.oid for _, d in described], "typmods": [d.typmod for _, d in described]}
     with translated("cannot look up the types of the columns"):
         types = connection.exec_driver_sql(_TYPES, parameters).all()
-    columns, renderings, warnings = [], {}, []
-    for (name, _), found in zip(described, types, strict=True):
-        source = SourceType(*found)
-        rendered = rendering(name, source, wanted.get(name))
-        columns.append(rendered.column(name, source))
-        renderings[name] = rendered
-        if source.is_foreign and name not in wanted:
-            warnings.append(
-                f"column {name!r} is {source.shown}, a type of an extension: it is exported as the text that "
-                "the server prints; give it the type string under `columns` to say that this is meant"
-            )
-    return tuple(columns), renderings, warnings
+    sources = {name: SourceType(*found) for name, found in zip(names, types, strict=True)}
+    renderings = made_by_name(names, lambda name: rendering(name, sources[name], wanted.get(name)))
+    columns = tuple(renderings[name].column(name, source) for name, source in sources.items())
+    warnings = [
+        f"column {name!r} is {source.shown}, a type of an extension: it is exported as the text that the "
+        "server prints; give it the type string under `columns` to say that this is meant"
+        for name, source in sources.items()
+        if source.is_foreign and name not in wanted
+    ]
+    return columns, renderings, warnings
 
 
 def _foretold(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rivet.errors import SourceError
 from rivet.plan.schema import Column, Kind, Override
-from rivet.source.columns import kept_columns, resolved_overrides
+from rivet.source.columns import kept_columns, made_by_name, resolved_overrides
 from rivet.source.protocol import Consistency, Request
 from rivet.source.query import checked_query, query_sha256
 from rivet.source.sqlite.account import Examination, Examiner
@@ -56,7 +56,7 @@ def describe(connection: SqliteConnection, request: Request) -> Described:
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
-        ColumnError: A column's values have no type in common, or cannot have the one that is asked for.
+        ColumnError: Columns' values have no type in common, or cannot have the one that is asked for.
     """
     describing = _Describing(connection, request)
     if request.query is not None:
@@ -130,26 +130,28 @@ class _Describing:
         Args:
             is_told: The types are what SQLite tells of a query's columns: `BLOB` also where none is declared.
         """
-        kept = kept_columns(described, self._request.exclude)
-        overrides = resolved_overrides([name for name, _ in kept], self._request.overrides)
-        by_name: dict[str, Column] = {}
-        for name, declared in kept:
-            own = None if is_told and declared.upper() == "BLOB" else declared_type(declared)
-            if name in overrides:
-                by_name[name] = overridden(name, declared, own, overrides[name])
-            elif own is not None:
-                by_name[name] = Column(name, own, declared)
-        untyped = [(name, declared) for name, declared in kept if name not in by_name]
+        kept = dict(kept_columns(described, self._request.exclude))
+        overrides = resolved_overrides(list(kept), self._request.overrides)
+        own = {
+            name: None if is_told and declared.upper() == "BLOB" else declared_type(declared)
+            for name, declared in kept.items()
+        }
+        columns = {name: Column(name, t, kept[name]) for name, t in own.items() if t is not None}
+        columns |= made_by_name(
+            overrides, lambda name: overridden(name, kept[name], own[name], overrides[name])
+        )
+        untyped = [name for name in kept if name not in columns]
         examination = None
         if untyped:
-            readings = [Reading(c, overrides.get(c.name)) for c in by_name.values()]
-            examiner = Examiner(self._connection, from_item, readings, [name for name, _ in untyped])
+            readings = [Reading(columns[name], overrides.get(name)) for name in kept if name in columns]
+            examiner = Examiner(self._connection, from_item, readings, untyped)
             with translated("cannot examine the values of columns without a declared type"):
-                examination = examiner.examine()
-            for name, declared in untyped:
-                column_type = type_of_values(name, examination.classes[name], declared)
-                by_name[name] = Column(name, column_type, declared or _CLASS_OF_KIND[column_type.kind])
-        return _Typed(tuple(by_name[name] for name, _ in kept), overrides, examination)
+                classes = (examination := examiner.examine()).classes
+            types = made_by_name(untyped, lambda name: type_of_values(name, classes[name], kept[name]))
+            columns |= {
+                name: Column(name, t, kept[name] or _CLASS_OF_KIND[t.kind]) for name, t in types.items()
+            }
+        return _Typed(tuple(columns[name] for name in kept), overrides, examination)
 
     def _names_given(self, told: Sequence[str], query: str) -> list[str]:
         """Undo the new names that SQLite gives to columns whose names repeat, `id:1` for a second `id`.
