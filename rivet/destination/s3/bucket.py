@@ -49,6 +49,7 @@ class S3Bucket:
         self._translator = Translator(self.uri, self._endpoint, shown)
         self.translated = self._translator.translated
         self.error = self._translator.error
+        self.garbled = self._translator.garbled
 
     def get(self, key: str) -> bytes:
         """Give a whole object."""
@@ -65,7 +66,8 @@ class S3Bucket:
                     raise
                 return Tail(b"", 0, "")
             whole = answer.get("ContentRange", "").rpartition("/")[2]
-            return Tail(data, int(whole) if whole.isdecimal() else len(data), answer["ETag"])
+            version = self.told(answer, "ETag", "read", key)
+            return Tail(data, int(whole) if whole.isdecimal() else len(data), version)
 
         return self.retrying.run(fetch)
 
@@ -174,10 +176,16 @@ class S3Bucket:
         Raises:
             IntegrityError: It is not.
         """
-        etag = answer.get("ETag", "").strip('"')
+        etag = self.told(answer, "ETag", "write", key).strip('"')
         if self._is_digest(answer, etag) and etag != digest.hex():
             text = f"the store has taken bytes with MD5 {etag!r}, and {digest.hex()!r} was sent"
             raise self.error(IntegrityError, "write", key, text)
+
+    def told(self, answer: Any, name: str, action: str, key: str) -> Any:
+        """Give what every answer of its kind has, and what passes for one with status 200 has not."""
+        if name not in answer:
+            raise self.garbled(action, key)
+        return answer[name]
 
     def abort(self, key: str, upload_id: str) -> None:
         """Drop a multipart upload; one that is gone is no error."""
@@ -202,7 +210,12 @@ class S3Bucket:
         return self._settings.endpoint_url or "AWS"
 
     def _page(self, operation: str, prefix: str, more: dict[str, str]) -> Any:
-        return self.retrying.run(lambda _: self.ask(operation, "list", prefix, Prefix=prefix, **more))
+        def fetch(_: bool) -> Any:  # noqa: FBT001
+            page = self.ask(operation, "list", prefix, Prefix=prefix, **more)
+            self.told(page, "IsTruncated", "list", prefix)
+            return page
+
+        return self.retrying.run(fetch)
 
     def _body(self, key: str, **arguments: Any) -> tuple[bytes, Any]:
         answer = self.request("get_object", "read", key, **arguments)
@@ -210,7 +223,12 @@ class S3Bucket:
             return body.read(), answer
 
     def _stands(self, key: str, size_bytes: int, digest: bytes) -> bool:
-        """Tell whether the very bytes stand under a key."""
+        """Tell whether the very bytes surely stand under a key."""
+        with suppress(DestinationError):  # what is wrong is told best by the request that matters
+            return self._are_there(key, size_bytes, digest)
+        return False
+
+    def _are_there(self, key: str, size_bytes: int, digest: bytes) -> bool:
         found = self.head(key)
         if found is None or found["ContentLength"] != size_bytes:
             return False

@@ -158,7 +158,11 @@ _UNREACHABLE = _Meaning(
     DestinationUnavailable, "it cannot be reached", "check endpoint_url and the network, then run again"
 )
 _SILENT = _Meaning(DestinationUnavailable, "it did not answer in time", "check the network, then run again")
-_CUT = _Meaning(DestinationUnavailable, "the connection was cut", "check the network, then run again")
+_CUT = _Meaning(
+    DestinationUnavailable,
+    "the connection was cut",
+    "check the network, and whether endpoint_url wants http:// or https://, then run again",
+)
 _GARBLED = _Meaning(
     DestinationUnavailable, "the answer is not one of S3", "check that endpoint_url is an S3 endpoint"
 )
@@ -220,6 +224,12 @@ class Translator:
         """Make an error of Rivet's own about a key."""
         return kind(f"cannot {action} {self._uri + key!r} at {_shown(self._endpoint())}: {text}")
 
+    def garbled(self, action: str, key: str) -> RivetError:
+        """Make the error of an answer that lacks what every such answer has."""
+        error = self.error(_GARBLED.kind, action, key, _GARBLED.text)
+        error.hint = _GARBLED.hint
+        return error
+
     def _error(self, action: str, key: str, exc: Exception) -> RivetError:
         meaning, said = _meaning(exc)
         for secret in self._secrets:
@@ -267,7 +277,7 @@ def _status(exc: sdk.ClientError) -> int:
 
 
 def _of_tls(text: str) -> _Meaning:
-    if "CERTIFICATE_VERIFY_FAILED" in text:
+    if "CERTIFICATE_VERIFY_FAILED" in text or "doesn't match" in text:
         return _UNTRUSTED
     return _PLAIN if "WRONG_VERSION_NUMBER" in text or "RECORD_LAYER" in text else _CUT
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rivet.destination.s3.client import content_md5, md5
-from rivet.errors import DestinationUnavailable, ObjectNotFound
+from rivet.errors import DestinationError, DestinationUnavailable, ObjectNotFound
 
 if TYPE_CHECKING:
     from rivet.destination.s3.bucket import S3Bucket
@@ -55,8 +56,9 @@ class S3Upload:
         parts = [{"PartNumber": number, "ETag": self._parts[number][0]} for number in sorted(self._parts)]
 
         def complete(again: bool) -> None:  # noqa: FBT001
-            if again and self._stands():
-                return
+            with suppress(DestinationError):  # what is wrong is told best by the request that matters
+                if again and self._stands():
+                    return
             try:
                 answer = self._bucket.request(
                     "complete_multipart_upload",
@@ -86,13 +88,14 @@ class S3Upload:
         """
         with self._lock:
             if self._id is None:
-                answer = self._bucket.retrying.run(
-                    lambda _: self._bucket.request(
-                        "create_multipart_upload", "write", self._key, **self._bucket.written_with
-                    )
-                )
-                self._id = str(answer["UploadId"])
+                self._id = self._bucket.retrying.run(self._begin)
             return self._id
+
+    def _begin(self, _: bool) -> str:  # noqa: FBT001
+        answer = self._bucket.request(
+            "create_multipart_upload", "write", self._key, **self._bucket.written_with
+        )
+        return str(self._bucket.told(answer, "UploadId", "write", self._key))
 
     def _stands(self) -> bool:
         """Tell whether the whole object is there: no other run has its key, so that the size tells it.
