@@ -21,7 +21,9 @@ from rivet.errors import Problem
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
 _NO_URL = re.compile(r"[\x00-\x20\x7f]")
-_NO_KEY = re.compile(r"[^\x21-\x7e]")
+# What stands in a header of each request; the secret key does not, and some stores take any text for one.
+_SENT = re.compile(r"[\x21-\x7e]+")
+_SECRET = re.compile(r"(?!\s)[^\x00-\x1f\x7f]+(?<!\s)")
 _KEYS = ("access_key_env", "secret_key_env")
 _TOKEN = "session_token_env"  # noqa: S105 - the name of a key
 _S3_SAME_NAMES = {
@@ -175,7 +177,7 @@ def _secrets(
         if name is None:
             continue
         value, problem = variable(name, place.at(*_at(key)), environ)
-        if problem is None and (not value or _NO_KEY.search(value)):
+        if problem is None and not (_SECRET if key == "secret_key_env" else _SENT).fullmatch(value):
             message = "the environment variable that it names holds no key: it is empty, or holds a blank"
             problem = place.problem(_at(key), message, "set it to the key and nothing else")
         if problem is not None:

@@ -21,7 +21,9 @@ ENVIRON = {
     "STORE_KEY": ACCESS_KEY,
     "STORE_SECRET": SECRET_KEY,
     "STORE_TOKEN": "IQoJb3JpZ2lu==",
-    "BLANK": " x",
+    "BLANK": "x y",
+    "LINE": "x\n",
+    "EMPTY": "",
 }
 DESTINATION = "$.exports[0].destination"
 
@@ -294,6 +296,18 @@ CASES = {
     "blank": (
         _one(f"{S3}, access_key_env: BLANK, secret_key_env: STORE_SECRET"),
         "access_key_env",
+        "holds no key",
+        "nothing else",
+    ),
+    "a line": (
+        _one(f"{S3}, access_key_env: STORE_KEY, secret_key_env: LINE"),
+        "secret_key_env",
+        "holds no key",
+        "nothing else",
+    ),
+    "empty": (
+        _one(f"{S3}, access_key_env: STORE_KEY, secret_key_env: EMPTY"),
+        "secret_key_env",
         "holds no key",
         "nothing else",
     ),
