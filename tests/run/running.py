@@ -20,11 +20,16 @@ def _ignore(_: Event) -> None:
     """Take no notice of an event."""
 
 
-def settings(directory: Path, source: Mapping[str, Any], *exports: Mapping[str, Any]) -> Settings:
-    """Write a config into a directory and load it."""
+def settings(
+    directory: Path,
+    source: Mapping[str, Any],
+    *exports: Mapping[str, Any],
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Write a config into a directory and load it; no environment is the empty one."""
     path = directory / "rivet.yaml"
     path.write_text(yaml.safe_dump({"source": dict(source), "exports": [dict(e) for e in exports]}))
-    return load_settings(path, {})
+    return load_settings(path, environ or {})
 
 
 def by_day(root: Path, **more: Any) -> dict[str, Any]:
@@ -46,6 +51,7 @@ def run_one(
     *,
     validate: bool = False,
     listener: Listener = _ignore,
+    environ: Mapping[str, str] | None = None,
 ) -> ExportOutcome:
     """Run one export and give how it ended; a failure is an outcome."""
     events: list[Event] = []
@@ -54,7 +60,7 @@ def run_one(
         events.append(event)
         listener(event)
 
-    outcome = run(settings(directory, source, export), validate=validate, listener=listen)
+    outcome = run(settings(directory, source, export, environ=environ), validate=validate, listener=listen)
     assert all(json.dumps(e.facts) for e in events)
     if outcome.cause is not None:
         raise outcome.cause
@@ -69,8 +75,9 @@ def run_well(
     *,
     validate: bool = False,
     listener: Listener = _ignore,
+    environ: Mapping[str, str] | None = None,
 ) -> ExportOutcome:
     """Run one export that must succeed."""
-    outcome = run_one(directory, source, export, validate=validate, listener=listener)
+    outcome = run_one(directory, source, export, validate=validate, listener=listener, environ=environ)
     assert (outcome.status, outcome.error, outcome.hint) == ("complete", None, None)
     return outcome
