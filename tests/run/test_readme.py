@@ -64,6 +64,7 @@ BLOCKS = {
         (READERS, "test_the_page_has_a_section_for_each_reader_and_every_option_that_a_check_names"),
         *[(READERS, "test_statements_of_the_services_name_what_lands")] * 4,
     ],
+    "docs/stores.md": [("tests/run/test_stores.py", "test_the_lifecycle_rule_is_one")],
     "docs/types.md": [("tests/types/test_mapping.py", "test_the_pages_example_is_a_config")],
 }
 
