@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
 
 class UploadPool:
@@ -63,14 +63,12 @@ def has_succeeded(future: Future[None]) -> bool:
     return True
 
 
-def finish_all(futures: list[Future[None]]) -> None:
+def finish_all(futures: Collection[Future[None]]) -> None:
     """Wait for all; where one fails, drop those not yet begun, wait for the rest, and raise its error."""
-    failure: BaseException | None = None
-    for future in futures:
-        if failure is not None and future.cancel():
-            continue
-        error = future.exception()
-        if error is not None and failure is None:
-            failure = error
-    if failure is not None:
-        raise failure
+    done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+    failed = next((future for future in done if future.cancelled() or future.exception()), None)
+    if failed is not None:
+        for future in futures:
+            future.cancel()
+        wait(futures)
+        failed.result()
