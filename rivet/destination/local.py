@@ -43,6 +43,7 @@ class LocalDestination:
 
     kind = "local"
     warnings = ()
+    concurrency = 1
     uploaded_bytes = 0
 
     def __init__(self, root: Path) -> None:

@@ -59,6 +59,7 @@ class MemoryDestination:
     kind = "memory"
     uri = "memory:/"
     warnings = ()
+    concurrency = 1
     uploaded_bytes = 0
 
     def __init__(self, before: Hook | None = None) -> None:

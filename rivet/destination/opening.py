@@ -31,7 +31,7 @@ def open_destination(settings: DestinationSettings) -> Destination:
         return LocalDestination(settings.root)
     destination = _open_store(settings)
     try:
-        next(destination.list(), None)
+        next(destination.list("_rivet"), None)
     except BaseException:
         destination.close()
         raise

@@ -77,6 +77,10 @@ class Destination(Protocol):
         """Give what the user should know of the place, each a sentence, as far as it has come to light."""
 
     @property
+    def concurrency(self) -> int:
+        """Give how many requests are best under way at once: 1 where none is worth a thread."""
+
+    @property
     def uploaded_bytes(self) -> int:
         """Give the bytes that have gone up to a store so far, for progress; 0 where nothing is far away."""
 

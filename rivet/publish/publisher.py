@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rivet.destination.protocol import Destination
 from rivet.errors import LockHeld, ObjectNotFound, PlanError
 from rivet.export.staged import StagedPartition
-from rivet.manifest.codec import encode_export
 from rivet.manifest.model import ExportFile, PartitionEntry, Pending, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, child
 from rivet.plan.windows import NULL_VALUE
+from rivet.publish.announcement import Announcement
+from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree, entry_of, read_manifest
-from rivet.publish.unchanged import is_unchanged
+from rivet.publish.unchanged import is_unchanged, list_live
 
-# Partitions whose steps are taken together: their syncs share the disk's commits, and readers wait this
-# many renames for a marker at most.
+# Partitions whose steps are taken together. Their syncs share the disk's commits, and readers wait this many
+# renames for a marker at most; in a store they wait for some rounds of requests, which more partitions would
+# only lengthen.
 _WAVE_PARTITIONS = 256
+_WAVE_ROUNDS = 2
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ class Publisher:
     ) -> None:
         self.tally = Tally()
         self._destination = destination
+        self._announcement = Announcement(destination)
         self._layout = layout
         self._tree = tree
         self._blank = blank
@@ -63,11 +66,12 @@ class Publisher:
         self._has_published = False
         self._in_wave = False
         self._is_complete = False
-        self._last_written: bytes | None = None
+        concurrency = destination.concurrency
+        self._wave_partitions = _WAVE_PARTITIONS if concurrency == 1 else concurrency * _WAVE_ROUNDS
 
     def begin(self) -> None:
         """Record the run in the export file, so that what it stages is known as Rivet's own."""
-        self._write(replace(self._standing(), pending=Pending(self._blank.run_id)))
+        self._announcement.write(replace(self._standing(), pending=Pending(self._blank.run_id)))
 
     def publish(self, partitions: Sequence[StagedPartition], vanished: Sequence[PartitionEntry] = ()) -> None:
         """Publish proved partitions, then remove vanished ones.
@@ -80,7 +84,7 @@ class Publisher:
         """
         for staged in partitions:
             self._refuse_foreign(staged)
-        changed = [p for p in partitions if not self._leave_alone(p)]
+        changed = self._changed(partitions)
         if not changed and not vanished:
             return
         pending = [
@@ -88,20 +92,22 @@ class Publisher:
             *(PendingPartition(e.value, e.path, e.manifest_sha256, None) for e in vanished),
         ]
         announced = replace(self._standing(), status="publishing")
-        self._write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
+        self._announcement.write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
         self._has_published = self._in_wave = True
         try:
-            for start in range(0, len(changed), _WAVE_PARTITIONS):
+            for start in range(0, len(changed), self._wave_partitions):
                 self._on_wave(start, len(changed))
-                self._publish_wave(changed[start : start + _WAVE_PARTITIONS])
+                self._publish_wave(changed[start : start + self._wave_partitions])
+                # What waits on this side for a store no other run can sweep.
+                self._announcement.must_stand()
             self._on_wave(len(changed), len(changed))
-        except ObjectNotFound as exc:  # a run that begins sweeps what one under way has staged
-            if not self._is_overtaken():
-                raise
-            self._withdraw(changed)
-            raise self._lock_held() from exc
-        for start in range(0, len(vanished), _WAVE_PARTITIONS):
-            self._remove_wave(vanished[start : start + _WAVE_PARTITIONS])
+        except (ObjectNotFound, LockHeld):  # a run that begins sweeps what one under way has staged
+            if self._announcement.is_overtaken():
+                self._withdraw(changed)
+                self._announcement.must_stand()
+            raise
+        for start in range(0, len(vanished), self._wave_partitions):
+            self._remove_wave(vanished[start : start + self._wave_partitions])
         self._in_wave = False
 
     def keep(self, vanished: Sequence[PartitionEntry]) -> None:
@@ -118,7 +124,7 @@ class Publisher:
             finished: The run's facts with its totals and status; partitions and row count are filled in here.
         """
         export = self._with_entries(finished)
-        self._write(export)
+        self._announcement.write(export)
         self._is_complete = True
         self._destination.sweep([self._blank.run_id])
         return export
@@ -131,19 +137,19 @@ class Publisher:
         """
         if self._is_complete:
             return
-        if self._is_overtaken():  # the export file is the other run's now
+        if self._announcement.is_overtaken():  # the export file is the other run's now
             self._destination.sweep([self._blank.run_id])
             return
         if self._in_wave:
             return
         if self._has_published:
-            self._write(self._standing())
+            self._announcement.write(self._standing())
             self._destination.sweep([self._blank.run_id])
             return
         if self._tree.export_bytes is not None and not self._was_recovered:
             self._destination.put(EXPORT_FILE, self._tree.export_bytes)
         elif self._entries and self._tree.export is not None:
-            self._write(self._standing())
+            self._announcement.write(self._standing())
         else:
             self._destination.delete([EXPORT_FILE])
         self._destination.settle([""])
@@ -172,34 +178,16 @@ class Publisher:
         rows = sum(e.row_count for e in entries)
         return replace(export, partitions=tuple(entries), row_count=rows, pending=None)
 
-    def _write(self, export: ExportFile) -> None:
-        if self._is_overtaken():
-            raise self._lock_held()
-        self._last_written = encode_export(export)
-        self._destination.put(EXPORT_FILE, self._last_written)
-        self._destination.settle([""])
-
-    def _is_overtaken(self) -> bool:
-        """Tell whether another run has replaced the export file; no lock, but what two runs at once leave."""
-        if self._last_written is None:
-            return False
-        with suppress(ObjectNotFound):
-            return self._destination.read(EXPORT_FILE) != self._last_written
-        return False
-
-    def _lock_held(self) -> LockHeld:
-        return LockHeld(
-            f"another run has begun on {self._destination.uri} while this one was at work",
-            hint="run again when it has ended; flock keeps two from running at once (docs/cron.md)",
-        )
-
     def _withdraw(self, partitions: Sequence[StagedPartition]) -> None:
         """Remove the parts of a run that was overtaken, unless the other has let their manifest stand."""
-        for staged in partitions:
+
+        def withdraw(staged: StagedPartition) -> None:
             partition = staged.partition
             found = read_manifest(self._destination, partition.child(self._layout.manifest_name))
             if found is None or found[1] != staged.manifest_sha256:
                 self._destination.delete(partition.child(p.facts.path) for p in staged.parts)
+
+        side_by_side(self._destination, withdraw, partitions)
 
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
         directories = [p.partition.path for p in wave]
@@ -250,19 +238,40 @@ class Publisher:
                 hint="move it away, or give the export a root of its own",
             )
 
-    def _leave_alone(self, staged: StagedPartition) -> bool:
-        entry = self._entries.get(staged.partition.path)
-        if entry is None:
-            return False
-        own_parts = {name: self._tree.sizes[name] for name in self._own_parts(entry.path)}
-        if not is_unchanged(self._destination, self._layout, entry, own_parts, staged):
-            return False
+    def _changed(self, partitions: Sequence[StagedPartition]) -> list[StagedPartition]:
+        """Discard what equals the live rows, and give the rest."""
+        alike = [p for p in partitions if self._is_as_large(p)]
+        listed = list_live(self._destination, alike)
+
+        def look(staged: StagedPartition) -> bool:
+            entry = self._entries[staged.partition.path]
+            own_parts = {name: self._tree.sizes[name] for name in self._own_parts(entry.path)}
+            return is_unchanged(
+                self._destination, self._layout, entry, staged, own_parts=own_parts, listed=listed
+            )
+
+        looked = zip(alike, side_by_side(self._destination, look, alike), strict=True)
+        unchanged = {staged.partition.path for staged, is_same in looked if is_same}
+        for staged in alike:
+            if staged.partition.path in unchanged:
+                self._leave_alone(staged)
+        return [p for p in partitions if p.partition.path not in unchanged]
+
+    def _is_as_large(self, staged: StagedPartition) -> bool:
+        """Tell whether the live rows can be those that were staged, without asking for anything."""
+        entry, manifest = self._entries.get(staged.partition.path), staged.manifest
+        return entry is not None and (entry.row_count, entry.size_bytes) == (
+            manifest.row_count,
+            manifest.size_bytes,
+        )
+
+    def _leave_alone(self, staged: StagedPartition) -> None:
+        entry = self._entries[staged.partition.path]
         if entry.state == "kept":
             self._entries[entry.path] = replace(entry, state="live")
         for file in staged.files():
             file.discard()
         self.tally.unchanged += 1
-        return True
 
 
 def _with_parents(path: str) -> list[str]:

@@ -9,6 +9,7 @@ from rivet.manifest.codec import marker_of
 from rivet.manifest.model import PartitionEntry, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child, run_id_of_part
+from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree, entry_of, read_manifest
 
 
@@ -21,8 +22,10 @@ def recover(destination: Destination, layout: Layout, tree: Tree) -> Tree:
     pending = None if tree.export is None else tree.export.pending
     entries = dict(tree.entries)
     if pending is not None:
-        for partition in pending.partitions:
-            entry = _settle_partition(destination, layout, partition)
+        settled = side_by_side(
+            destination, lambda p: _settle_partition(destination, layout, p), pending.partitions
+        )
+        for partition, entry in zip(pending.partitions, settled, strict=True):
             if entry is not None:
                 entries[partition.path] = entry
             elif partition.new_sha256 is None or partition.old_sha256 is None:
@@ -58,22 +61,25 @@ def _settle_partition(
 
 def _garbage(destination: Destination, layout: Layout, tree: Tree) -> list[str]:
     """List Rivet's own parts that no live manifest lists."""
-    garbage: list[str] = []
     interrupted = tree.export is not None and tree.export.pending is not None
-    for directory, names in tree.children().items():
-        own = [n for n in names if tree.owns(n)]
+
+    def look(found: tuple[str, list[str]]) -> list[str]:
+        directory, own = found
         entry = tree.entries.get(directory)
         runs = {run_id_of_part(n.rpartition("/")[2]) for n in own}
         # Parts that all come from the live run leave nothing over; their manifest need not be read.
-        if not own or (entry is not None and runs == {entry.run_id} and not interrupted):
-            continue
+        if entry is not None and runs == {entry.run_id} and not interrupted:
+            return []
         manifest, marker = (child(directory, name) for name in (layout.manifest_name, SUCCESS_FILE))
-        found = read_manifest(destination, manifest)
+        live = read_manifest(destination, manifest)
         stood = not tree.sizes.keys().isdisjoint((manifest, marker)) or (
             entry is not None and not interrupted
         )
-        if found is None and stood:
-            continue  # damaged from outside: the parts may be all that is left, until this run publishes anew
-        listed = {child(directory, part.path) for part in found[0].parts} if found else set()
-        garbage += [n for n in own if n not in listed]
-    return garbage
+        if live is None and stood:
+            return []  # damaged from outside: the parts may be all that is left, until all is published anew
+        listed = {child(directory, part.path) for part in live[0].parts} if live else set()
+        return [n for n in own if n not in listed]
+
+    own_parts = {path: [n for n in names if tree.owns(n)] for path, names in tree.children().items()}
+    looked = side_by_side(destination, look, [(path, own) for path, own in own_parts.items() if own])
+    return [name for names in looked for name in names]

@@ -11,6 +11,7 @@ from rivet.manifest.codec import DecodeError, decode_export, decode_manifest, di
 from rivet.manifest.model import ExportFile, ExportPartitionFacts, Manifest, PartitionEntry
 from rivet.plan.layout import Layout
 from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, run_id_of_part
+from rivet.publish.side_by_side import side_by_side
 from rivet.wording import counted
 
 
@@ -119,20 +120,24 @@ def partition_facts(layout: Layout) -> ExportPartitionFacts | None:
 
 def _adopt(destination: Destination, layout: Layout, sizes: Mapping[str, int]) -> Tree:
     """Rebuild the entries of a tree whose export file was lost, from its manifests."""
-    entries: dict[str, PartitionEntry] = {}
-    strays: set[str] = set()
-    for directory, name in _manifests(layout, sizes):
-        found = read_manifest(destination, name)
-        if found is None:
-            continue
-        manifest, sha256 = found
+
+    def read(found: tuple[str, str]) -> PartitionEntry | None:
+        directory, name = found
+        live = read_manifest(destination, name)
+        if live is None:
+            return None
+        manifest, sha256 = live
         facts = _facts_without_template(manifest)
         _same_export(destination, layout, manifest.export_name, facts, layout.manifest_name)
-        entry = entry_of(manifest, sha256, directory)
-        if directory == layout.directory(entry.value):
-            entries[directory] = entry
-        else:
-            strays.add(directory)
+        return entry_of(manifest, sha256, directory)
+
+    entries: dict[str, PartitionEntry] = {}
+    strays: set[str] = set()
+    for entry in side_by_side(destination, read, list(_manifests(layout, sizes))):
+        if entry is not None and entry.path == layout.directory(entry.value):
+            entries[entry.path] = entry
+        elif entry is not None:
+            strays.add(entry.path)
     run_ids = frozenset(e.run_id for e in entries.values())
     return Tree(None, None, entries, sizes, run_ids, frozenset(strays))
 

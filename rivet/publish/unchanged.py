@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os.path
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from rivet.destination.digesting import sha256_of
@@ -16,17 +17,33 @@ from rivet.plan.names import SUCCESS_FILE
 from rivet.publish.tree import read_manifest
 
 
+def list_live(destination: Destination, partitions: Sequence[StagedPartition]) -> dict[str, Listed]:
+    """List what lies in partitions now, and between them, where checksums may spare the reading of it.
+
+    One listing of all costs a store less than one of each.
+    """
+    if all(part.file.checksum is None for staged in partitions for part in staged.parts):
+        return {}
+    together = os.path.commonprefix(  # noqa: RUF071 - a store lists by the first characters of names
+        [staged.partition.child("") for staged in partitions]
+    )
+    return {listed.name: listed for listed in destination.list(together)}
+
+
 def is_unchanged(
     destination: Destination,
     layout: Layout,
     entry: PartitionEntry,
-    own_parts: Mapping[str, int],
     staged: StagedPartition,
+    *,
+    own_parts: Mapping[str, int],
+    listed: Mapping[str, Listed],
 ) -> bool:
     """Tell whether a live partition can be left alone.
 
     Args:
-        own_parts: The parts in the partition that Rivet wrote, listed or not, with their sizes.
+        own_parts: The parts in the partition that Rivet wrote, in its manifest or not, with their sizes.
+        listed: What `list_live` gave.
     """
     partition = staged.partition
     found = read_manifest(destination, partition.child(layout.manifest_name))
@@ -38,21 +55,13 @@ def is_unchanged(
     # What a manifest claims of a part was true once; one that was damaged since is written anew.
     if any(own_parts[n] != p.size_bytes for n, p in parts.items()):
         return False
-    live = _live(destination, staged)
     files = [p.file for p in staged.parts]
     for (name, part), file in zip(parts.items(), files, strict=True):
-        if not _is_whole(destination, name, part, live.get(name), file):
+        if not _is_whole(destination, name, part, listed.get(name), file):
             return False
     with suppress(ObjectNotFound):
         return destination.read(partition.child(SUCCESS_FILE)) == marker_of(entry.manifest_sha256)
     return False
-
-
-def _live(destination: Destination, staged: StagedPartition) -> dict[str, Listed]:
-    """List what lies in a partition now, where the store's checksums may spare the reading of it."""
-    if all(p.file.checksum is None for p in staged.parts):
-        return {}
-    return {listed.name: listed for listed in destination.list(staged.partition.child(""))}
 
 
 def _is_whole(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from rivet.destination.local import LocalDestination, LocalStaged
+from rivet.destination.memory import MemoryDestination
+from rivet.destination.protocol import Staged
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.run import run
@@ -89,3 +91,44 @@ def test_a_run_that_is_overtaken_in_the_middle_of_publishing_ends_with_5(
     verdict = validate(LocalDestination(root), strict=True)
     assert (verdict.findings, verdict.rows, steps > step) == ((), 5, True)
     assert not (root / "_rivet_staging").exists()
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_run_whose_staged_objects_no_other_can_sweep_notices_after_each_wave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """Small objects wait for a store on this side: the run that was overtaken publishes no further wave."""
+    days: list[int | None] = [*range(20), None]
+    calls = 0
+
+    class Store(MemoryDestination):
+        concurrency = 2
+
+        def sweep(self, run_ids: Iterable[str]) -> None:
+            """Reach nothing that waits on the other's side."""
+
+        def publish(self, staged: Sequence[Staged]) -> None:
+            """Publish, and let the other run begin and end once the first wave has its markers."""
+            nonlocal calls
+            calls += 1
+            super().publish(staged)
+            if calls == 3:
+                assert run_over([*days, 1, 6]) == 0
+
+    destination = Store()
+    config = settings(
+        tmp_path, {"type": "sqlite", "path": "none.db"}, by_day(tmp_path / "none", partition_by="day")
+    )
+    monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
+
+    def run_over(days: list[int | None]) -> int:
+        monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
+        return run(config, listener=lambda _: None).exit_code
+
+    for _ in range(before):
+        calls = 3
+        assert run_over([1, 6, None]) == 0
+    calls = 0
+    assert run_over(days) == 5
+    verdict = validate(destination, strict=True)
+    assert (verdict.findings, verdict.rows) == ((), len(days) + 2)

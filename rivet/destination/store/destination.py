@@ -15,7 +15,8 @@ from rivet.destination.store.ranged import TAIL_BYTES, RangedFile
 from rivet.destination.store.spool import Spool
 from rivet.destination.store.staged import StoreStaged
 
-UPLOAD_THREADS = 8
+# Each waits for the store most of the time.
+_REQUESTS_AT_ONCE = 16
 _UPLOAD_BYTES = 64 * 1024**2
 
 
@@ -26,11 +27,13 @@ class StoreDestination:
         prefix: What all keys begin with; empty, or ending in `/`.
     """
 
+    concurrency = _REQUESTS_AT_ONCE
+
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self._bucket = bucket
         self._prefix = prefix
         self._spool = Spool()
-        self._pool = UploadPool(UPLOAD_THREADS, _UPLOAD_BYTES)
+        self._pool = UploadPool(_REQUESTS_AT_ONCE, _UPLOAD_BYTES)
         self._staged: set[StoreStaged] = set()
         self._lock = threading.Lock()
 
