@@ -15,6 +15,7 @@ from rivet.errors import RivetError
 from rivet.events import Event, Listener
 from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Account, Shape, prove, run_scans
+from rivet.export.split import Splitter
 from rivet.export.stage import Stager
 from rivet.outcome import ExportOutcome
 from rivet.plan.changes import changed_columns
@@ -129,8 +130,7 @@ class _Export:
             stager,
             self._account,
             shape=self._shape(),
-            axis=self._axis,
-            column=None if column is None else column.name,
+            splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
             partition_of=self._layout.partition,
             on_rows=self._tell_rows,
             on_passed=on_passed,

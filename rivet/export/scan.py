@@ -51,6 +51,14 @@ class Account:
     span: tuple[int, int] | None = None
     unrepresentable: dict[str, dict[str, int]] = field(default_factory=dict)
 
+    def add(self, path: str, rows: int, marked: Mapping[str, int]) -> None:
+        """Count further rows of a partition, and, by column, those of them with an unrepresentable value."""
+        self.rows += rows
+        self.by_path[path] = self.by_path.get(path, 0) + rows
+        if marked:
+            counts = self.unrepresentable.setdefault(path, {})
+            counts.update(Counter(counts) + Counter(marked))
+
     @property
     def unrepresentable_rows(self) -> Counter[str]:
         """Add up the unrepresentable values of each column."""
@@ -98,8 +106,7 @@ def run_scans(
     account: Account,
     *,
     shape: Shape,
-    axis: Axis | None,
-    column: str | None,
+    splitter: Splitter | None,
     partition_of: Callable[[Window | None], Partition],
     on_rows: Callable[[int], None],
     on_passed: Callable[[], None],
@@ -108,6 +115,7 @@ def run_scans(
 
     Args:
         account: Counts what comes through; of a partition that has ended it holds everything.
+        splitter: Cuts batches into partitions; None without `partition_by`.
         on_rows: Told the rows so far, after each batch.
         on_passed: Told whenever the scan has passed a partition, which has then ended in the taker.
 
@@ -115,7 +123,6 @@ def run_scans(
         IntegrityError: A scan's rows are not those that the server said it sent, or that the probe
             counted; or the order went back.
     """
-    splitter = None if axis is None or column is None else Splitter(axis, column)
     current: str | None = None
     for number, scan in enumerate(scans):
         before = account.rows
@@ -130,11 +137,7 @@ def run_scans(
                         taker.end_partition()
                         on_passed()
                     current = partition.path
-                    account.rows += rows.num_rows
-                    account.by_path[partition.path] = account.by_path.get(partition.path, 0) + rows.num_rows
-                    if marked := shape.marked(batch, start, rows.num_rows):
-                        counts = account.unrepresentable.setdefault(partition.path, {})
-                        counts.update(Counter(counts) + Counter(marked))
+                    account.add(partition.path, rows.num_rows, shape.marked(batch, start, rows.num_rows))
                     start += rows.num_rows
                     taker.write(partition, shape.written(rows))
                 on_rows(account.rows)
