@@ -39,6 +39,15 @@ def near_miss(name: str, known: Sequence[str]) -> str | None:
     return folded[matches[0]] if matches else None
 
 
+def names_meant(wanted: str, known: Sequence[str]) -> list[str]:
+    """Give the known name that is written, else all those that differ from it in case alone.
+
+    >>> names_meant("Id", ["id", "note"]), names_meant("id", ["id", "ID"])
+    (['id'], ['id'])
+    """
+    return [n for n in known if n == wanted] or [n for n in known if n.casefold() == wanted.casefold()]
+
+
 def resolve_column(
     columns: Sequence[Column], name: str, where: str, *, left_out: Sequence[str] = ()
 ) -> Column:
@@ -50,16 +59,16 @@ def resolve_column(
     Raises:
         PlanError: If there is none, or several that differ only in case.
     """
-    exact = [c for c in columns if c.name == name]
-    found = exact or [c for c in columns if c.name.casefold() == name.casefold()]
+    by_name = {c.name: c for c in columns}
+    found = names_meant(name, list(by_name))
     if len(found) == 1:
-        return found[0]
+        return by_name[found[0]]
     if found:
-        names = ", ".join(repr(c.name) for c in found)
+        names = ", ".join(map(repr, found))
         raise PlanError(f"{where}: {name!r} may be any of {names}", hint="write the name in its exact case")
     if name.casefold() in (other.casefold() for other in left_out):
         raise PlanError(f"{where}: column {name!r} is left out by exclude", hint="take it out of exclude")
-    hint = which_column(name, [c.name for c in columns])
+    hint = which_column(name, list(by_name))
     raise PlanError(f"{where}: no column {name!r} in the source", hint=hint)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.overrides import word_of
-from rivet.plan.resolve import which_column
+from rivet.plan.resolve import names_meant, which_column
 from rivet.plan.schema import Kind, Override
 
 Described = TypeVar("Described")
@@ -86,7 +86,7 @@ def refused_override(
 
 
 def _resolve(names: Sequence[str], wanted: str, where: str) -> str:
-    found = [n for n in names if n == wanted] or [n for n in names if n.casefold() == wanted.casefold()]
+    found = names_meant(wanted, names)
     if len(found) == 1:
         return found[0]
     if found:
