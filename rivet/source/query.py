@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 
 from rivet.errors import SourceError
-from rivet.source.tokens import Dialect, Kind, Token, UnclosedError, tokens_of
+from rivet.source.tokens import Dialect, Token, TokenKind, UnclosedError, tokens_of
 
 _QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
@@ -46,7 +46,7 @@ def checked_query(text: str, dialect: Dialect, sql_mode: str = "") -> str:
         ) from exc
     if dialect == "mysql":
         _refuse_executable_comments(tokens)
-    statement = _only_statement([t for t in tokens if t.kind is not Kind.COMMENT], text)
+    statement = _only_statement([t for t in tokens if t.kind is not TokenKind.COMMENT], text)
     _Check(text, dialect).run(statement)
     return text[statement[0].start : statement[-1].end]
 
@@ -64,7 +64,7 @@ def words_of(tokens: list[Token]) -> list[str]:
     """
     words = [t.word for t in tokens]
     for i, token in enumerate(tokens[1:], 1):
-        if token.kind is Kind.WORD and words[i - 1] == ".":
+        if token.kind is TokenKind.WORD and words[i - 1] == ".":
             words[i] = ""
     return words
 
@@ -85,7 +85,7 @@ def _only_statement(tokens: list[Token], text: str) -> list[Token]:
 
 def _refuse_executable_comments(tokens: list[Token]) -> None:
     for token in tokens:
-        if token.kind is Kind.COMMENT and token.text.startswith(_EXECUTABLE):
+        if token.kind is TokenKind.COMMENT and token.text.startswith(_EXECUTABLE):
             raise SourceError(
                 "the query holds a comment that the server executes: "
                 f"{token.text[:_SHOWN_CHARACTERS].removesuffix('*/') + '*/'!r}",

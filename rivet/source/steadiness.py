@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rivet.source.query import words_of
-from rivet.source.tokens import Dialect, Kind, Token, UnclosedError, tokens_of
+from rivet.source.tokens import Dialect, Token, TokenKind, UnclosedError, tokens_of
 
 # Where rows are alike to the ORDER BY, these number and compare them as they come.
 _BY_PLACE = frozenset({"ROW_NUMBER", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"})
@@ -88,15 +88,15 @@ def called_functions(text: str, dialect: Dialect) -> set[str]:
     """
     tokens = _tokens(text, dialect, "")
     return {
-        t.text.lower() if t.kind is Kind.WORD else t.name
+        t.text.lower() if t.kind is TokenKind.WORD else t.name
         for t, following in pairwise(tokens)
-        if following.word == "(" and t.kind in (Kind.WORD, Kind.NAME)
+        if following.word == "(" and t.kind in (TokenKind.WORD, TokenKind.NAME)
     }
 
 
 def _tokens(text: str, dialect: Dialect, sql_mode: str) -> list[Token]:
     try:
-        return [t for t in tokens_of(text, dialect, sql_mode) if t.kind is not Kind.COMMENT]
+        return [t for t in tokens_of(text, dialect, sql_mode) if t.kind is not TokenKind.COMMENT]
     except UnclosedError:  # which the server itself will tell
         return []
 

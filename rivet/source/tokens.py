@@ -16,7 +16,7 @@ from typing import Literal
 Dialect = Literal["postgres", "mysql", "sqlite"]
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is; blanks are none."""
 
     WORD = auto()
@@ -30,7 +30,7 @@ class Kind(Enum):
 class Token:
     """One token; `text[start:end]` is its own text."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
 
@@ -42,18 +42,18 @@ class Token:
     @property
     def word(self) -> str:
         """Give an unquoted word in upper case, a sign as it is, and nothing for anything else."""
-        return self.text.upper() if self.kind in (Kind.WORD, Kind.SIGN) else ""
+        return self.text.upper() if self.kind in (TokenKind.WORD, TokenKind.SIGN) else ""
 
     @property
     def name(self) -> str:
         """Give what an unquoted word, a quoted name or a string says; nothing for anything else.
 
-        >>> Token(Kind.NAME, '"a""b"', 0).name
+        >>> Token(TokenKind.NAME, '"a""b"', 0).name
         'a"b'
         """
-        if self.kind is Kind.WORD:
+        if self.kind is TokenKind.WORD:
             return self.text
-        if self.kind not in (Kind.NAME, Kind.STRING):
+        if self.kind not in (TokenKind.NAME, TokenKind.STRING):
             return ""
         closing = self.text[-1]
         return self.text[1:-1].replace(closing * 2, closing)
@@ -101,10 +101,10 @@ def tokens_of(text: str, dialect: Dialect, sql_mode: str = "") -> Iterator[Token
         start, position = position, match.end()
         if match.lastgroup is None:
             continue
-        kind = Kind[match.lastgroup]
-        if kind is Kind.SIGN:
+        kind = TokenKind[match.lastgroup]
+        if kind is TokenKind.SIGN:
             if dialect == "postgres" and text.startswith("/*", start):
-                kind, position = Kind.COMMENT, _nested_end(text, start)
+                kind, position = TokenKind.COMMENT, _nested_end(text, start)
             elif _UNCLOSED[dialect].match(text, start):
                 raise UnclosedError
         yield Token(kind, text[start:position], start)

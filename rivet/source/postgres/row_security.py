@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rivet.source.postgres.catalogue import Fetch, Table
-from rivet.source.tokens import Kind, tokens_of
+from rivet.source.tokens import TokenKind, tokens_of
 
 # What a statement of this transaction names stays locked to its end: these are relations, and no columns
 # that bear the name of one. The planner has not added the partitions of a table where it has not run yet.
@@ -69,8 +69,8 @@ def hiding_in_table(fetch: Fetch, table: Table) -> tuple[str, ...]:
 
 def hiding_in_query(fetch: Fetch, query: str) -> tuple[str, ...]:
     """Warn of each table that hides rows, after the server has prepared the query in this transaction."""
-    tokens = [t for t in tokens_of(query, "postgres") if t.kind in (Kind.WORD, Kind.NAME)]
-    names = {t.name.lower() if t.kind is Kind.WORD else t.name for t in tokens}
+    tokens = [t for t in tokens_of(query, "postgres") if t.kind in (TokenKind.WORD, TokenKind.NAME)]
+    names = {t.name.lower() if t.kind is TokenKind.WORD else t.name for t in tokens}
     named: list[Any] = [oid for (oid,) in fetch(_NAMED_IN_QUERY, {"names": sorted(names)})]
     return _warnings(fetch, named) if named else ()
 
