@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
 
 from rivet.destination.gcs.connection import Answer, GcsConnection, Request
 from rivet.destination.gcs.objects import delete, put
@@ -83,15 +83,11 @@ class GcsBucket:
         return self._connection.retrying.run(work)
 
     def list(self, prefix: str) -> Iterator[Listed]:
-        """List the keys that begin with prefix, page by page; Google's order is that of UTF-8 bytes."""
-        token = ""
-        while True:
-            page = self._page(prefix, token)
-            for item in page.get("items", ()):
-                yield Listed(item["name"], int(item["size"]), checksum_told(item.get("md5Hash")))
-            token = page.get("nextPageToken", "")
-            if not token:
-                return
+        """List the keys that begin with prefix, page by page."""
+        token: str | None = ""
+        while token is not None:
+            page, token = self._connection.retrying.run(partial(self._page, prefix, token))
+            yield from page
 
     def checksum(self, data: bytes) -> str:
         """Give what `list` would tell of an object that was put with these bytes."""
@@ -141,24 +137,22 @@ class GcsBucket:
                 hint="run again",
             )
 
-    def _page(self, prefix: str, token: str) -> dict[str, Any]:
+    def _page(self, prefix: str, token: str, _: bool) -> tuple[Sequence[Listed], str | None]:  # noqa: FBT001
+        """Ask for a page, and give what stands on it and where the next one begins."""
         params = {"prefix": prefix, "fields": "kind,nextPageToken,items(name,size,md5Hash)"}
         if token:
             params["pageToken"] = token
-
-        def work(_: bool) -> dict[str, Any]:  # noqa: FBT001
-            request = Request("list", prefix, "GET", self._connection.path(""), params)
-            answer = self._connection.send(request)
-            try:
-                page: dict[str, Any] = json.loads(answer.body)
-                if page["kind"] == "storage#objects":
-                    return page
-            except (ValueError, LookupError, TypeError):
-                pass
-            # An error in a 200, or another server: to take it for a listing would be to see nothing there.
-            raise DestinationUnavailable(
-                f"{self._connection.failed('list', prefix)}: the answer is no listing",
-                hint=NO_GOOGLE,
-            )
-
-        return self._connection.retrying.run(work)
+        answer = self._connection.send(Request("list", prefix, "GET", self._connection.path(""), params))
+        try:
+            page = json.loads(answer.body)
+            if page["kind"] == "storage#objects":
+                return [
+                    Listed(item["name"], int(item["size"]), checksum_told(item.get("md5Hash")))
+                    for item in page.get("items", [])
+                ], page.get("nextPageToken")
+        except (ValueError, LookupError, TypeError, AttributeError):
+            pass
+        # An error in a 200, or another server: to take it for a listing would be to see nothing there.
+        raise DestinationUnavailable(
+            f"{self._connection.failed('list', prefix)}: the answer is no listing", hint=NO_GOOGLE
+        )

@@ -6,9 +6,7 @@ from rivet.config.settings import GcsDestinationSettings
 from rivet.destination.gcs.bucket import GcsBucket
 from rivet.destination.gcs.connection import GcsConnection
 from rivet.destination.store.destination import StoreDestination
-from rivet.destination.store.retrying import Patience
-
-_PATIENCE = Patience()
+from rivet.destination.store.retrying import PATIENCE, Patience
 
 
 class GcsDestination(StoreDestination):
@@ -18,5 +16,5 @@ class GcsDestination(StoreDestination):
         DestinationDenied: There are no credentials where some are needed.
     """
 
-    def __init__(self, settings: GcsDestinationSettings, patience: Patience = _PATIENCE) -> None:
+    def __init__(self, settings: GcsDestinationSettings, patience: Patience = PATIENCE) -> None:
         super().__init__(GcsBucket(GcsConnection(settings, patience)), settings.prefix)

@@ -10,10 +10,11 @@ import json
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import google.auth
+from google.auth.credentials import with_scopes_if_required
 from google.auth.exceptions import GoogleAuthError
 
 from rivet.config.settings import GcsDestinationSettings
@@ -53,14 +54,15 @@ def credentials_of(settings: GcsDestinationSettings, endpoint: str | None) -> An
 def _from_file(path: Path, endpoint: str | None) -> Any:
     try:
         info = json.loads(path.read_text(encoding="utf-8"))
-        load: Any = google.auth.load_credentials_from_dict  # it has no types
-        credentials, _ = load(info, scopes=_SCOPES)
+        # Neither has types. Scopes are for those that need them: to users' credentials they are an error.
+        load, scoped = cast("Any", (google.auth.load_credentials_from_dict, with_scopes_if_required))
+        credentials = scoped(load(info)[0], _SCOPES)
     except (OSError, ValueError, TypeError, AttributeError, GoogleAuthError) as exc:
         # What a library says of a key that it cannot read might hold some of it.
         reason = exc.strerror if isinstance(exc, OSError) else "it holds no credentials of a known type"
         raise DestinationDenied(
             f"cannot read the credentials in {str(path)!r}: {reason}",
-            hint="name a service account's key, or what `gcloud auth application-default login` wrote",
+            hint="name a service account's key, or what gcloud auth application-default login wrote",
         ) from exc
     if endpoint is not None and not _is_google(endpoint):
         sign = getattr(credentials, "with_always_use_jwt_access", None)
@@ -73,11 +75,11 @@ def _application_default(settings: GcsDestinationSettings) -> Any:
     try:
         credentials, _ = google.auth.default(scopes=_SCOPES)
     except (GoogleAuthError, ValueError, OSError) as exc:
+        said = str(exc.args[0] if exc.args else exc).rstrip(".")
         raise DestinationDenied(
-            f"no credentials for {settings.label!r} at Google Cloud Storage: neither "
-            "GOOGLE_APPLICATION_CREDENTIALS, nor gcloud, nor the machine's service account gives any",
-            hint="run `gcloud auth application-default login`, or set `credentials_file` in the destination; "
-            "for a bucket that is open to all, `anonymous: true`",
+            f"no credentials for {settings.label!r} at Google Cloud Storage: {said}",
+            hint="run gcloud auth application-default login, or set credentials_file; "
+            "for a bucket that is open to all set anonymous: true",
         ) from exc
     return credentials
 

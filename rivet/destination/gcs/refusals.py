@@ -1,4 +1,4 @@
-"""What the SDK raises and what Google Cloud Storage answers, turned into Rivet's errors by two tables."""
+"""What the SDK raises and what Google Cloud Storage answers, turned into Rivet's errors by tables."""
 
 from __future__ import annotations
 
@@ -13,85 +13,125 @@ from google.auth.exceptions import GoogleAuthError, RefreshError, TransportError
 
 from rivet.errors import DestinationDenied, DestinationError, DestinationUnavailable
 
-Kind = type[DestinationError]
+_AGAIN = "run again later"
+_REACH = "check endpoint_url and the network, then run again"
+_PROXY = "check HTTPS_PROXY and NO_PROXY"
+NO_GOOGLE = "check that Google Cloud Storage answers at endpoint_url, then run again"
 
-_AGAIN = "run again"
-_REACH = "check `endpoint_url`, and that this machine reaches it, then run again"
-_CREDENTIALS = (
-    "check the credentials and this machine's clock: `gcloud auth application-default login`, "
-    "or a valid `credentials_file`"
-)
-_TRUST = (
-    "let SSL_CERT_FILE name the authority that signed the server's certificate, or correct `endpoint_url`"
-)
-_RIGHTS = "give the account the role roles/storage.objectUser on the bucket"
-NO_GOOGLE = "check that Google Cloud Storage answers at `endpoint_url`, then run again"
-_NO_BUCKET = "create the bucket, or correct `bucket` in the destination"
 
-# The first whose class fits; what is more special stands before.
-_BY_EXCEPTION: tuple[tuple[type[BaseException], Kind, str, str], ...] = (
-    (aiohttp.ClientConnectorCertificateError, DestinationDenied, "its certificate is not trusted", _TRUST),
-    (aiohttp.ClientSSLError, DestinationDenied, "no secure connection comes about", _TRUST),
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What an error means to the user."""
+
+    kind: type[DestinationError]
+    text: str
+    hint: str | None
+
+
+_BUCKET = _Meaning(
+    DestinationDenied, "there is no such bucket", "create the bucket, or correct bucket or endpoint_url"
+)
+_CREDENTIALS = _Meaning(
+    DestinationDenied,
+    "the credentials are not accepted",
+    "renew them by gcloud auth application-default login, or correct credentials_file or the machine's clock",
+)
+_RIGHTS = _Meaning(
+    DestinationDenied,
+    "the credentials lack the right",
+    "grant the account the role roles/storage.objectUser on the bucket",
+)
+_ANONYMOUS = _Meaning(
+    DestinationDenied,
+    "requests without credentials are refused",
+    "set credentials_file or leave anonymous out, or open the bucket to all",
+)
+_BILLING = _Meaning(
+    DestinationDenied, "the bucket's project is not billed", "mend the billing of the project"
+)
+_RETENTION = _Meaning(
+    DestinationDenied,
+    "the bucket keeps objects from being replaced",
+    "take its retention policy or the object's hold away, or export elsewhere",
+)
+_PAYER = _Meaning(
+    DestinationDenied,
+    "the bucket wants a project that pays for requests",
+    "set project to one that may be billed",
+)
+_NOT_PAYER = _Meaning(
+    DestinationDenied,
+    "the credentials may not bill the project",
+    "grant the account the role roles/serviceusage.serviceUsageConsumer on it, or correct project",
+)
+_SLOW = _Meaning(DestinationUnavailable, "the store asks for fewer requests", _AGAIN)
+_QUOTA = _Meaning(DestinationUnavailable, "a quota is used up", "raise the quota, or run again later")
+_FAILED = _Meaning(DestinationUnavailable, "the store failed", _AGAIN)
+_DISGUISED = _Meaning(DestinationUnavailable, "the answer is not one of Google Cloud Storage", NO_GOOGLE)
+_ELSEWHERE = _Meaning(DestinationError, "the server sends us elsewhere", "correct endpoint_url")
+_REFUSED = _Meaning(DestinationError, "the store refused", None)
+_TOKEN_SERVER = _Meaning(
+    DestinationUnavailable, "the server that gives tokens fails", "check the network, then run again"
+)
+
+# https://cloud.google.com/storage/docs/json_api/v1/status-codes: a status by its reason where it has several.
+_BY_REASON = {
+    "rateLimitExceeded": _SLOW,
+    "userRateLimitExceeded": _SLOW,
+    "quotaExceeded": _QUOTA,
+    "dailyLimitExceeded": _QUOTA,
+    "accountDisabled": _BILLING,
+    "billingNotEnabled": _BILLING,
+    "retentionPolicyNotMet": _RETENTION,
+    "objectUnderActiveHold": _RETENTION,
+    "userProjectMissing": _PAYER,
+    "userProjectAccessDenied": _NOT_PAYER,
+}
+_BY_STATUS = {
+    401: _CREDENTIALS,
+    403: _RIGHTS,
+    404: _BUCKET,
+    407: _Meaning(DestinationDenied, "the proxy refuses", _PROXY),
+    408: _FAILED,
+    409: _FAILED,
+    410: _FAILED,
+    412: _FAILED,
+    429: _SLOW,
+}
+
+# The first whose class fits counts.
+_BY_CLASS: tuple[tuple[type[BaseException], _Meaning], ...] = (
+    (
+        aiohttp.ClientConnectorCertificateError,
+        _Meaning(
+            DestinationDenied,
+            "its certificate is not trusted",
+            "let SSL_CERT_FILE name its authority; and endpoint_url must have the name in the certificate",
+        ),
+    ),
+    (
+        aiohttp.ClientSSLError,
+        _Meaning(
+            DestinationDenied, "it does not speak TLS", "write http:// in endpoint_url, or the right port"
+        ),
+    ),
     (
         aiohttp.ClientProxyConnectionError,
-        DestinationUnavailable,
-        "the proxy that the environment names is not reached",
-        "check HTTPS_PROXY and NO_PROXY, then run again",
+        _Meaning(DestinationUnavailable, "the proxy is not reached", f"{_PROXY}, then run again"),
     ),
-    (
-        aiohttp.ClientHttpProxyError,
-        DestinationDenied,
-        "the proxy that the environment names refuses",
-        "check HTTPS_PROXY and NO_PROXY",
-    ),
-    (aiohttp.ClientConnectorError, DestinationUnavailable, "it is not reached", _REACH),
-    (asyncio.TimeoutError, DestinationUnavailable, "no answer came in time", _AGAIN),
-    (aiohttp.ClientConnectionError, DestinationUnavailable, "the connection was cut", _AGAIN),
-    (aiohttp.ClientPayloadError, DestinationUnavailable, "the answer was cut short", _AGAIN),
-    (aiohttp.InvalidURL, DestinationError, "this is no URL", "correct `endpoint_url`"),
-    (
-        aiohttp.ClientResponseError,
-        DestinationError,
-        "it does not speak HTTP",
-        "correct `endpoint_url`: its host, its port, and http or https",
-    ),
-    (aiohttp.ClientError, DestinationUnavailable, "the request failed", _AGAIN),
-    (TransportError, DestinationUnavailable, "the server that gives tokens is not reached", _AGAIN),
-    (GoogleAuthError, DestinationDenied, "the credentials give no token", _CREDENTIALS),
-    (NonRetryableError, DestinationDenied, "the credentials give no token", _CREDENTIALS),
-    (HttpError, DestinationDenied, "the credentials give no token", _CREDENTIALS),
+    (aiohttp.ClientHttpProxyError, _Meaning(DestinationDenied, "the proxy refuses", _PROXY)),
+    (aiohttp.ClientConnectorError, _Meaning(DestinationUnavailable, "it cannot be reached", _REACH)),
+    (asyncio.TimeoutError, _Meaning(DestinationUnavailable, "it did not answer in time", _REACH)),
+    (aiohttp.ClientConnectionError, _Meaning(DestinationUnavailable, "the connection was cut", _REACH)),
+    (aiohttp.ClientPayloadError, _Meaning(DestinationUnavailable, "the answer was cut short", _REACH)),
+    (aiohttp.InvalidURL, _Meaning(DestinationError, "this is no URL", "correct endpoint_url")),
+    (aiohttp.ClientError, _DISGUISED),
+    (TransportError, _TOKEN_SERVER),
+    (GoogleAuthError, _CREDENTIALS),
+    (NonRetryableError, _CREDENTIALS),
+    (HttpError, _CREDENTIALS),
 )
-EXPECTED = tuple(row[0] for row in _BY_EXCEPTION)
-
-# https://cloud.google.com/storage/docs/json_api/v1/status-codes, by reason where one code says several.
-_BY_REASON: dict[str, tuple[Kind, str]] = {
-    "rateLimitExceeded": (DestinationUnavailable, _AGAIN),
-    "userRateLimitExceeded": (DestinationUnavailable, _AGAIN),
-    "quotaExceeded": (DestinationUnavailable, "raise the quota, or run again later"),
-    "dailyLimitExceeded": (DestinationUnavailable, "raise the quota, or run again later"),
-    "accountDisabled": (DestinationDenied, "mend the billing of the bucket's project"),
-    "retentionPolicyNotMet": (
-        DestinationDenied,
-        "the bucket keeps objects from being replaced: take its retention policy away, or choose another",
-    ),
-    "objectUnderActiveHold": (DestinationDenied, "release the hold on the object, or choose another prefix"),
-    "userProjectMissing": (DestinationDenied, "set `project`: it is billed for requests to this bucket"),
-    "userProjectAccessDenied": (
-        DestinationDenied,
-        "give the account the role roles/serviceusage.serviceUsageConsumer on `project`",
-    ),
-}
-_BY_STATUS: dict[int, tuple[Kind, str | None]] = {
-    401: (DestinationDenied, _CREDENTIALS),
-    403: (DestinationDenied, _RIGHTS),
-    404: (DestinationDenied, _NO_BUCKET),
-    407: (DestinationDenied, "check HTTPS_PROXY and NO_PROXY"),
-    408: (DestinationUnavailable, _AGAIN),
-    409: (DestinationUnavailable, _AGAIN),
-    410: (DestinationUnavailable, _AGAIN),
-    412: (DestinationUnavailable, _AGAIN),
-    429: (DestinationUnavailable, _AGAIN),
-}
+EXPECTED = tuple(kind for kind, _ in _BY_CLASS)
 _LONGEST_TEXT = 300
 
 
@@ -141,11 +181,11 @@ class Refusal:
         Args:
             failed: What could not be done, and where.
         """
-        kind, hint = _BY_REASON.get(self.reason) or _BY_STATUS.get(self.status) or _other(self.status)
-        if is_anonymous and self.status in {401, 403}:
-            hint = "the requests are anonymous: set `credentials_file`, or open the bucket to all"
-        text = "no such bucket" if self.status == 404 else self.text or "the server does not say why"
-        return kind(f"{failed}: {text} ({self.status})", hint=hint)
+        meaning = _BY_REASON.get(self.reason) or _BY_STATUS.get(self.status) or _other(self.status)
+        if is_anonymous and self.status in {401, 403} and meaning in {_CREDENTIALS, _RIGHTS}:
+            meaning = _ANONYMOUS
+        said = f"{self.status}: {self.text}" if self.text else f"{self.status}"
+        return meaning.kind(f"{failed}: {meaning.text} ({said})", hint=meaning.hint)
 
 
 def exception_error(failed: str, exc: BaseException) -> DestinationError:
@@ -156,23 +196,21 @@ def exception_error(failed: str, exc: BaseException) -> DestinationError:
     """
     if isinstance(exc, HttpError) and isinstance(exc.__cause__, RefreshError):
         exc = exc.__cause__  # the SDK hides what the server that gives tokens has said
-    kind, what, hint = next(row[1:] for row in _BY_EXCEPTION if isinstance(exc, row[0]))
+    meaning = next(meaning for kind, meaning in _BY_CLASS if isinstance(exc, kind))
     if isinstance(exc, RefreshError) and exc.retryable:
-        kind, hint = DestinationUnavailable, _AGAIN
+        meaning = _TOKEN_SERVER
     # A second argument is the whole answer of the server that gives tokens.
     said = _one_line(exc.args[0] if isinstance(exc, GoogleAuthError) and exc.args else exc)
-    return kind(f"{failed}: {what}" + (f" ({said})" if said else ""), hint=hint)
+    return meaning.kind(f"{failed}: {meaning.text}" + (f" ({said})" if said else ""), hint=meaning.hint)
 
 
 def _one_line(text: object) -> str:
     return " ".join(str(text).split())[:_LONGEST_TEXT]
 
 
-def _other(status: int) -> tuple[Kind, str | None]:
+def _other(status: int) -> _Meaning:
     if status >= 500:
-        return DestinationUnavailable, _AGAIN
-    if status < 300:  # an error in disguise, or another's answer
-        return DestinationUnavailable, NO_GOOGLE
-    if 300 <= status < 400:
-        return DestinationError, "correct `endpoint_url`: the server there sends us elsewhere"
-    return DestinationError, None
+        return _FAILED
+    if status >= 400:
+        return _REFUSED
+    return _ELSEWHERE if status >= 300 else _DISGUISED
