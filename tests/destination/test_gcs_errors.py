@@ -32,9 +32,13 @@ from tests.servers.gcs import GcsBucket, GcsServer
 from tests.servers.process import free_port
 
 # They have no types.
-_refresh, _transport = cast("Any", (RefreshError, TransportError))
+_refresh, _transport, _credentials = cast("Any", (RefreshError, TransportError, Credentials))
 HASTY = Patience(
-    connect_timeout_seconds=2, read_timeout_seconds=1, attempts=2, first_attempts=2, first_pause_seconds=0.01
+    connect_timeout_seconds=1,
+    read_timeout_seconds=0.5,
+    attempts=2,
+    first_attempts=2,
+    first_pause_seconds=0.01,
 )
 Use = Callable[[GcsDestination], object]
 USES: dict[str, Use] = {
@@ -156,7 +160,7 @@ def test_credentials_that_are_refused(
 ) -> None:
     """Where credentials were sent, it is they that are refused, and they are not told."""
     monkeypatch.setattr(
-        "rivet.destination.gcs.connection.credentials_of", lambda *_: Credentials(token="s3cret")
+        "rivet.destination.gcs.connection.credentials_of", lambda *_: _credentials(token="s3cret")
     )
     proxy.choose = lambda _, __: unheard(Reply(status, b"no"))
     error = fails(gcs_bucket.at(proxy.url).settings())
