@@ -102,6 +102,7 @@ class GcsConnection:
             ObjectNotFound: The object is not there.
             DestinationUnavailable: The outcome is unknown, or may be another next time.
             DestinationError: It is refused for good.
+            IntegrityError: Other bytes arrived than were sent.
         """
         payer = self._payer
         answer = self._exchange(request, payer)

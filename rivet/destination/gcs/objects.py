@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 
 from rivet.destination.gcs.connection import OK, Answer, GcsConnection, Request
 from rivet.destination.gcs.refusals import NO_GOOGLE
 from rivet.destination.gcs.resource import Resource, metadata
-from rivet.errors import DestinationUnavailable, IntegrityError, ObjectNotFound
+from rivet.errors import DestinationError, DestinationUnavailable, IntegrityError
 
 
-def look(connection: GcsConnection, key: str) -> Resource | None:
-    """Tell what stands under a key, asking once; None where nothing does."""
-    params = {"fields": "size,md5Hash,generation"}
-    try:
-        answer = connection.send(Request("read", key, "GET", connection.path("", key), params, finds=True))
-    except ObjectNotFound:
-        return None
-    return told_by(connection, key, answer)
+def stands(connection: GcsConnection, key: str, size_bytes: int, checksum: str) -> bool:
+    """Tell whether these very bytes surely stand under a key, asking once."""
+    params = {"fields": "size,md5Hash"}
+    request = Request("read", key, "GET", connection.path("", key), params, finds=True)
+    with suppress(DestinationError):  # what is wrong is told best by the request that matters
+        found = Resource.of(connection.send(request).body)
+        return found is not None and found.is_that(size_bytes, checksum)
+    return False
 
 
 def put(connection: GcsConnection, key: str, data: bytes, checksum: str) -> None:
     """Write an object by one request, and see to it that what stands is what was sent."""
 
     def work(tried: bool) -> None:  # noqa: FBT001 - as `Retrying` has it
-        if tried and (found := look(connection, key)) is not None and found.is_that(len(data), checksum):
+        if tried and stands(connection, key, len(data), checksum):
             return
         # None that rows could hold by chance or on purpose.
         boundary = secrets.token_hex(16).encode()

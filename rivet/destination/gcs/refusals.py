@@ -11,7 +11,7 @@ import aiohttp
 from gcsfs.retry import HttpError, NonRetryableError
 from google.auth.exceptions import GoogleAuthError, RefreshError, TransportError
 
-from rivet.errors import DestinationDenied, DestinationError, DestinationUnavailable
+from rivet.errors import DestinationDenied, DestinationError, DestinationUnavailable, IntegrityError
 
 _AGAIN = "run again later"
 _REACH = "check endpoint_url and the network, then run again"
@@ -23,7 +23,7 @@ NO_GOOGLE = "check that Google Cloud Storage answers at endpoint_url, then run a
 class _Meaning:
     """What an error means to the user."""
 
-    kind: type[DestinationError]
+    kind: type[DestinationError | IntegrityError]
     text: str
     hint: str | None
 
@@ -67,6 +67,7 @@ _NOT_PAYER = _Meaning(
 _SLOW = _Meaning(DestinationUnavailable, "the store asks for fewer requests", _AGAIN)
 _QUOTA = _Meaning(DestinationUnavailable, "a quota is used up", "raise the quota, or run again later")
 _FAILED = _Meaning(DestinationUnavailable, "the store failed", _AGAIN)
+_DAMAGED = _Meaning(IntegrityError, "other bytes arrived than were sent", "run again; look at the network")
 _DISGUISED = _Meaning(DestinationUnavailable, "the answer is not one of Google Cloud Storage", NO_GOOGLE)
 _ELSEWHERE = _Meaning(DestinationError, "the server sends us elsewhere", "correct endpoint_url")
 _REFUSED = _Meaning(DestinationError, "the store refused", None)
@@ -175,20 +176,22 @@ class Refusal:
         """Tell whether a project must be named that pays for the request."""
         return self.status == 400 and "requester pays" in self.text.lower()
 
-    def error(self, failed: str, *, is_anonymous: bool) -> DestinationError:
+    def error(self, failed: str, *, is_anonymous: bool) -> DestinationError | IntegrityError:
         """Make Rivet's error of it.
 
         Args:
             failed: What could not be done, and where.
         """
         meaning = _BY_REASON.get(self.reason) or _BY_STATUS.get(self.status) or _other(self.status)
+        if self.status == 400 and "doesn't match calculated" in self.text:  # of the MD5 that was sent along
+            meaning = _DAMAGED
         if is_anonymous and self.status in {401, 403} and meaning in {_CREDENTIALS, _RIGHTS}:
             meaning = _ANONYMOUS
         said = f"{self.status}: {self.text}" if self.text else f"{self.status}"
         return meaning.kind(f"{failed}: {meaning.text} ({said})", hint=meaning.hint)
 
 
-def exception_error(failed: str, exc: BaseException) -> DestinationError:
+def exception_error(failed: str, exc: BaseException) -> DestinationError | IntegrityError:
     """Make Rivet's error of one of the `EXPECTED` exceptions.
 
     Args:

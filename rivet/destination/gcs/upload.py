@@ -14,7 +14,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from rivet.destination.gcs.connection import Answer, GcsConnection, Request
-from rivet.destination.gcs.objects import delete, look, must_be_that, told_by
+from rivet.destination.gcs.objects import delete, must_be_that, stands, told_by
 from rivet.destination.gcs.resource import Resource, checksum_from, metadata
 from rivet.destination.store.spool import Kept, Spool
 from rivet.errors import DestinationUnavailable, IntegrityError
@@ -38,7 +38,7 @@ class GcsUpload:
         self._spool = spool
         self._turn = threading.Condition()
         self._next_part = 1
-        self._has_failed = False
+        self._failure: BaseException | None = None
         self._session: str | None = None
         self._arrived_bytes = 0
         self._md5 = hashlib.md5(usedforsecurity=False)
@@ -53,14 +53,14 @@ class GcsUpload:
     def part(self, number: int, data: bytes) -> None:
         """Send a part when those before it have arrived."""
         with self._turn:
-            self._turn.wait_for(lambda: self._has_failed or self._next_part == number)
-            if self._has_failed:
-                raise DestinationUnavailable(f"{self._failed}: a part before this one did not arrive")
+            self._turn.wait_for(lambda: self._failure is not None or self._next_part == number)
+            if self._failure is not None:
+                raise self._failure
         try:
             self._take(data)
-        except BaseException:
+        except BaseException as exc:
             with self._turn:
-                self._has_failed = True
+                self._failure = exc
                 self._turn.notify_all()
             raise
         with self._turn:
@@ -70,11 +70,12 @@ class GcsUpload:
     def complete(self) -> None:
         """Send what is over, which makes the object visible, and see to it that it is what was sent."""
         found = self._connection.retrying.run(self._finish)
-        try:
-            must_be_that(self._connection, self._key, found, self._size_bytes, self.checksum)
-        except IntegrityError:
-            delete(self._connection, self._key, found.generation)
-            raise
+        if found is not None:
+            try:
+                must_be_that(self._connection, self._key, found, self._size_bytes, self.checksum)
+            except IntegrityError:
+                delete(self._connection, self._key, found.generation)
+                raise
         self._end()
 
     def abort(self) -> None:
@@ -147,10 +148,10 @@ class GcsUpload:
             )
         return answer
 
-    def _finish(self, tried: bool) -> Resource:  # noqa: FBT001
-        """Send the last piece, and give what stands then."""
-        if tried and (found := self._standing()) is not None:
-            return found
+    def _finish(self, tried: bool) -> Resource | None:  # noqa: FBT001
+        """Send the last piece, and give what stands then; None where a look has shown that it is right."""
+        if tried and self._stands():
+            return None
         if self._session is None:
             raise ValueError(f"{self._key!r} is completed before a part of it was sent")
         rest = b"" if self._rest is None else self._spool.read(self._rest)
@@ -164,16 +165,14 @@ class GcsUpload:
         if answer.status == _MORE:
             raise DestinationUnavailable(f"{self._failed}: it has not arrived as a whole", hint="run again")
         if answer.status in _GONE:
-            found = self._standing()
-            if found is None:
-                raise self._is_gone()
-            return found
+            if self._stands():
+                return None
+            raise self._is_gone()
         return told_by(self._connection, self._key, answer)
 
-    def _standing(self) -> Resource | None:
+    def _stands(self) -> bool:
         """Look whether an upload whose outcome is unknown has been completed."""
-        found = look(self._connection, self._key)
-        return found if found is not None and found.is_that(self._size_bytes, self.checksum) else None
+        return stands(self._connection, self._key, self._size_bytes, self.checksum)
 
     def _is_gone(self) -> DestinationUnavailable:
         return DestinationUnavailable(
