@@ -149,7 +149,7 @@ class Destination(Section):
         ]
         | None
     ) = Field(None, description="s3: sent with each object; without it none")
-    project: Text | None = Field(None, description="gcs: without it that of the credentials")
+    project: Text | None = Field(None, description="gcs: who is billed where the requester pays")
     credentials_file: Text | None = Field(
         None, description="gcs: credentials in JSON; without it the application's default ones"
     )

@@ -133,7 +133,7 @@ class GcsDestinationSettings:
     Attributes:
         prefix: As for S3.
         template: As for a local tree.
-        project: None: the credentials' own.
+        project: Who is billed where the bucket's requester pays; told to no other bucket.
         credentials_file: A service account's or other credentials in JSON, an absolute path; None: the
             application's default ones.
         endpoint_url: None: STORAGE_EMULATOR_HOST, or else Google. Where one is given nothing goes to Google.
