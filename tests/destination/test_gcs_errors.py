@@ -301,6 +301,7 @@ def test_a_server_of_another_kind() -> None:
 
     assert isinstance(error, DestinationUnavailable)
     assert "not one of Google Cloud Storage" in str(error)
+    assert "/storage/v1" not in str(error)
 
 
 @pytest.mark.parametrize(

@@ -349,6 +349,14 @@ def test_a_large_object_that_arrives_garbled_is_removed(
     assert gcs_bucket.keys() == []
 
 
+def test_an_empty_object_has_no_end(destination: GcsDestination, proxy: FaultProxy) -> None:
+    """An empty object is opened as such where the store answers, as Google does, that it has no such range."""
+    destination.put("p", b"")
+    proxy.choose = lambda _, __: unheard(Reply(416, headers={"Content-Range": "bytes */0"}))
+    with destination.open("p") as file:
+        assert file.read() == b""
+
+
 def test_bytes_that_are_read_garbled(destination: GcsDestination, proxy: FaultProxy) -> None:
     """An object is read again where it does not arrive as the store says that it is."""
     destination.put("p", b"rows")
@@ -389,6 +397,39 @@ def test_a_discarded_upload_is_cancelled(
 
     assert proxy.asked[-1][0] == "DELETE"
     assert gcs_bucket.keys() == []
+
+
+def test_uploads_are_not_cancelled_one_by_one_at_a_store_that_is_gone(
+    destination: GcsDestination, proxy: FaultProxy
+) -> None:
+    """Once the store is not reached, dropping many large objects waits for it no more than once."""
+    staged = [finished(destination, part_name(number=number), LARGE) for number in range(5)]
+    proxy.spare()
+    proxy.choose = lambda _, __: reset
+    for one in staged:
+        one.discard()
+
+    assert [method for method, _ in proxy.asked] == ["DELETE"] * len(proxy.asked)
+    assert 1 <= len(proxy.asked) <= 2  # the client repeats it where a connection had been used before
+
+
+def test_no_message_holds_the_key_to_an_upload(destination: GcsDestination, proxy: FaultProxy) -> None:
+    """The URL of an upload lets anybody write to it, so that no error tells it, whatever the answer is."""
+    seen: list[str] = []
+    fault = unheard(Reply(500, b"no", {"X-Bad\r\n header": "x"}))
+
+    def choose(number: int, asked: Asked) -> Fault | None:
+        seen.append(asked.path)
+        return None if number == 0 else fault
+
+    proxy.choose = choose
+    with pytest.raises(DestinationError) as raised:
+        finished(destination, part_name(), LARGE)
+
+    upload_id = seen[-1].rpartition("upload_id=")[2]
+    assert len(upload_id) > 10
+    assert "not one of Google Cloud Storage" in str(raised.value)
+    assert upload_id not in str(raised.value)
 
 
 def test_an_upload_whose_part_fails_half_way(

@@ -62,7 +62,7 @@ class GcsBucket:
         def work(_: bool) -> Tail:  # noqa: FBT001
             headers = {"Range": f"bytes=-{size_bytes}"}
             answer = self._download(key, headers, {_WHOLE, _PART, _NOT_SATISFIABLE})
-            version: str = answer.headers[_GENERATION]
+            version: str = answer.headers.get(_GENERATION, "")
             if answer.status == _NOT_SATISFIABLE:  # only of nothing there is no end
                 return Tail(b"", 0, version)
             found = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
@@ -123,7 +123,8 @@ class GcsBucket:
         answer = self._connection.send(
             Request("read", key, "GET", path, params, headers, finds=True), expected
         )
-        if _GENERATION not in answer.headers:  # an error in a 200, or a page of somebody on the way
+        # Else it is an error in a 200, or a page of somebody on the way.
+        if answer.status != _NOT_SATISFIABLE and _GENERATION not in answer.headers:
             raise DestinationUnavailable(
                 f"{self._connection.failed('read', key)}: the answer is no object", hint=NO_GOOGLE
             )

@@ -39,7 +39,7 @@ class Request:
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    data: bytes = b""
+    data: bytes = field(default=b"", repr=False)
     finds: bool = False
 
 
@@ -61,11 +61,13 @@ class GcsConnection:
     Attributes:
         endpoint: For people, without a password.
         retrying: Runs what is to be tried again.
+        is_reached: Whether the last request had an answer.
     """
 
     def __init__(self, settings: GcsDestinationSettings, patience: Patience) -> None:
         self.bucket = settings.bucket
         self.retrying = Retrying(patience)
+        self.is_reached = True
         self._patience = patience
         self._project = settings.project
         self._payer: str | None = None
@@ -90,6 +92,12 @@ class GcsConnection:
         """Give the path of an object, or of all, below one of `""`, `/upload` and `/download`."""
         objects = f"{service}/storage/v1/b/{quote(self.bucket, safe='')}/o"
         return objects if key is None else f"{objects}/{quote(key, safe='')}"
+
+    def path_of(self, url: str) -> str:
+        """Give what follows the endpoint in a URL of the store's, whatever host it takes itself to be."""
+        parts = urlsplit(url)
+        path = parts.path.removeprefix(urlsplit(self._base).path)
+        return f"{path}?{parts.query}" if parts.query else path
 
     def failed(self, action: str, key: str) -> str:
         """Begin a message: what could not be done, and where."""
@@ -140,7 +148,9 @@ class GcsConnection:
             self._sdk.credentials.apply(headers)
             answer: Answer = sync(self._sdk.loop, self._talk, request.method, url, headers, request.data)
         except EXPECTED as exc:
+            self.is_reached = False
             raise exception_error(failed, exc) from exc
+        self.is_reached = True
         return answer
 
     async def _talk(self, method: str, url: str, headers: dict[str, str], data: bytes) -> Answer:

@@ -202,9 +202,19 @@ def exception_error(failed: str, exc: BaseException) -> DestinationError | Integ
     meaning = next(meaning for kind, meaning in _BY_CLASS if isinstance(exc, kind))
     if isinstance(exc, RefreshError) and exc.retryable:
         meaning = _TOKEN_SERVER
-    # A second argument is the whole answer of the server that gives tokens.
-    said = _one_line(exc.args[0] if isinstance(exc, GoogleAuthError) and exc.args else exc)
+    said = _said(exc)
     return meaning.kind(f"{failed}: {meaning.text}" + (f" ({said})" if said else ""), hint=meaning.hint)
+
+
+def _said(exc: BaseException) -> str:
+    """Give an exception's own words, without what is nobody's business."""
+    if isinstance(exc, aiohttp.InvalidURL):  # a password may stand in it
+        return ""
+    if isinstance(exc, aiohttp.ClientResponseError):  # else with the URL of an upload, which is a key to it
+        return _one_line(exc.message)
+    if isinstance(exc, GoogleAuthError) and exc.args:  # then follows the whole answer of who gives tokens
+        return _one_line(exc.args[0])
+    return _one_line(exc)
 
 
 def _one_line(text: object) -> str:

@@ -11,10 +11,10 @@ import hashlib
 import re
 import threading
 from functools import partial
-from urllib.parse import urlsplit
 
 from rivet.destination.gcs.connection import Answer, GcsConnection, Request
 from rivet.destination.gcs.objects import delete, must_be_that, stands, told_by
+from rivet.destination.gcs.refusals import NO_GOOGLE
 from rivet.destination.gcs.resource import Resource, checksum_from, metadata
 from rivet.destination.store.spool import Kept, Spool
 from rivet.errors import DestinationUnavailable, IntegrityError
@@ -79,9 +79,12 @@ class GcsUpload:
         self._end()
 
     def abort(self) -> None:
-        """Drop the upload; where the store is not reached, it drops it by itself after a week."""
+        """Drop the upload, as the store does by itself after a week.
+
+        A run that ends because the store is not reached does not wait again for each of its uploads.
+        """
         session = self._end()
-        if session is not None:
+        if session is not None and self._connection.is_reached:
             self._connection.send(Request("drop", self._key, "DELETE", session), _CANCELLED)
 
     @property
@@ -129,11 +132,10 @@ class GcsUpload:
                 metadata(self._key),
             )
         )
-        # The host is the one that was asked, whatever a server takes itself to be called.
-        location = urlsplit(answer.headers.get("Location", ""))
-        if not location.query:
-            raise DestinationUnavailable(f"{self._failed}: the answer tells of no upload", hint="run again")
-        return f"{location.path}?{location.query}"
+        location = self._connection.path_of(answer.headers.get("Location", ""))
+        if not location:
+            raise DestinationUnavailable(f"{self._failed}: the answer tells of no upload", hint=NO_GOOGLE)
+        return location
 
     def _send(self, session: str, piece: bytes, _: bool) -> Answer:  # noqa: FBT001
         """Send a piece that does not end the upload."""
