@@ -350,7 +350,7 @@ def test_a_large_object_that_arrives_garbled_is_removed(
 
 
 def test_an_empty_object_has_no_end(destination: GcsDestination, proxy: FaultProxy) -> None:
-    """An empty object is opened as such where the store answers, as Google does, that it has no such range."""
+    """An empty object is opened as such where the store answers, as Google does, that there is no range."""
     destination.put("p", b"")
     proxy.choose = lambda _, __: unheard(Reply(416, headers={"Content-Range": "bytes */0"}))
     with destination.open("p") as file:
