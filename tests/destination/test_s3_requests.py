@@ -21,6 +21,7 @@ from tests.servers.s3 import S3Bucket
 
 PATIENCE = Patience(attempts=3, first_pause_seconds=0.01, longest_pause_seconds=0.05)
 MEBIBYTE = 1024**2
+BEGUN = b"<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
 LISTING = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
 _numbers = itertools.count(1)
 
@@ -152,9 +153,8 @@ def test_what_objects_are_written_with(shared_s3_bucket: S3Bucket, proxy: FaultP
         kms_key_id="key-1",
         acl="bucket-owner-full-control",
     )
-    begun = b"<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
     watched.answer(
-        lambda asked: Reply(200, begun if asked.path.endswith("?uploads") else b"", {"ETag": '"opaque"'})
+        lambda asked: Reply(200, BEGUN if asked.path.endswith("?uploads") else b"", {"ETag": '"opaque"'})
     )
     with closing(watched.destination) as destination:
         destination.put("a", b"1")
@@ -175,8 +175,19 @@ def test_a_key_of_the_bucket_itself(watched: Watched) -> None:
     headers = {"ETag": f'"{"0" * 32}"', "x-amz-server-side-encryption": "aws:kms"}
     watched.answer(lambda _: Reply(200, b"", headers))
     watched.destination.put("a", b"1")
-
     assert watched.methods == ["PUT"]
+
+    size_bytes, etag = 9 * MEBIBYTE, f'"{"0" * 32}-2"'
+    done = f"<CompleteMultipartUploadResult><ETag>{etag}</ETag></CompleteMultipartUploadResult>".encode()
+    answers = {
+        "PUT": Reply(200, b"", headers),
+        "HEAD": Reply(200, b"", {**headers, "ETag": etag, "Content-Length": str(size_bytes)}),
+    }
+    watched.answer(lambda asked: answers.get(asked.method, Reply(200, done if "=" in asked.path else BEGUN)))
+    staged = finished(watched.destination, part_name(), b"x" * size_bytes)
+    watched.destination.publish([staged])
+
+    assert watched.methods == ["POST", "PUT", "PUT", "POST", "HEAD"]
 
 
 def test_delete_many_by_few_requests(watched: Watched) -> None:

@@ -6,15 +6,12 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from rivet.destination.s3.connection import S3Connection
 from rivet.destination.s3.errors import code_of
 from rivet.errors import DestinationError, ObjectNotFound
-
-if TYPE_CHECKING:
-    from rivet.destination.s3.bucket import S3Bucket
 
 # https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
 _BATCH_KEYS = 1_000
@@ -27,8 +24,8 @@ _THREADS = 8
 class Deleting:
     """Deletes from one bucket, and remembers whether it takes batches."""
 
-    def __init__(self, bucket: S3Bucket) -> None:
-        self._bucket = bucket
+    def __init__(self, connection: S3Connection) -> None:
+        self._connection = connection
         self._has_batches = True
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -61,15 +58,15 @@ class Deleting:
         def delete(_: bool) -> None:  # noqa: FBT001 - what `run` gives
             nonlocal left
             objects = {"Objects": [{"Key": key} for key in left], "Quiet": True}
-            answer = self._bucket.ask("delete_objects", "delete", left[0], Delete=objects)
+            answer = self._connection.ask("delete_objects", "delete", left[0], Delete=objects)
             errors = [error for error in answer.get("Errors", []) if error.get("Code") != "NoSuchKey"]
             if errors:
                 left = [error["Key"] for error in errors]
-                with self._bucket.translated("delete", left[0]):
+                with self._connection.translator.translated("delete", left[0]):
                     raise ClientError({"Error": errors[0]}, "DeleteObjects")
 
-        self._bucket.retrying.run(delete)
+        self._connection.retrying.run(delete)
 
     def _delete_one(self, key: str) -> None:
         with suppress(ObjectNotFound):
-            self._bucket.retrying.run(lambda _: self._bucket.request("delete_object", "delete", key))
+            self._connection.retrying.run(lambda _: self._connection.request("delete_object", "delete", key))

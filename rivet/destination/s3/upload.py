@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rivet.destination.s3.client import content_md5, md5
+from rivet.destination.s3.connection import S3Connection
 from rivet.errors import DestinationError, DestinationUnavailable, ObjectNotFound
-
-if TYPE_CHECKING:
-    from rivet.destination.s3.bucket import S3Bucket
 
 
 class S3Upload:
-    """One upload to a key, begun with its first part."""
+    """One upload to a key, begun with its first part.
 
-    def __init__(self, bucket: S3Bucket, key: str) -> None:
-        self._bucket = bucket
+    Args:
+        upload_id: Of one that another run has begun.
+    """
+
+    def __init__(self, connection: S3Connection, key: str, upload_id: str | None = None) -> None:
+        self._connection = connection
         self._key = key
-        self._id: str | None = None
+        self._id = upload_id
         self._parts: dict[int, tuple[str, bytes]] = {}
         self._size_bytes = 0
         self._lock = threading.Lock()
@@ -27,14 +29,14 @@ class S3Upload:
     @property
     def checksum(self) -> str | None:
         """Give the checksum that S3 makes of those of all parts."""
-        return self._bucket.etag_checksum(self._etag())
+        return self._connection.checksum(self._etag())
 
     def part(self, number: int, data: bytes) -> None:
         """Send a part."""
         upload_id, digest = self._begun(), md5(data)
 
         def send(_: bool) -> str:  # noqa: FBT001 - a part is replaced by itself
-            answer = self._bucket.request(
+            answer = self._connection.request(
                 "upload_part",
                 "write",
                 self._key,
@@ -43,10 +45,10 @@ class S3Upload:
                 Body=data,
                 ContentMD5=content_md5(digest),
             )
-            self._bucket.compare(answer, digest, self._key)
+            self._connection.compare(answer, digest, self._key)
             return str(answer["ETag"])
 
-        etag = self._bucket.retrying.run(send)
+        etag = self._connection.retrying.run(send)
         with self._lock:
             self._parts[number] = (etag, digest)
             self._size_bytes += len(data)
@@ -60,7 +62,7 @@ class S3Upload:
                 if again and self._stands():
                     return
             try:
-                answer = self._bucket.request(
+                answer = self._connection.request(
                     "complete_multipart_upload",
                     "write",
                     self._key,
@@ -72,14 +74,22 @@ class S3Upload:
                     return
                 raise
             if answer.get("ETag", "").strip('"') != self._etag() and not self._stands():
-                raise self._bucket.error(DestinationUnavailable, "write", self._key, "it is not there whole")
+                raise self._connection.translator.error(
+                    DestinationUnavailable, "write", self._key, "it is not there whole"
+                )
 
-        self._bucket.retrying.run(complete)
+        self._connection.retrying.run(complete)
 
     def abort(self) -> None:
-        """Drop the parts."""
-        if self._id is not None:
-            self._bucket.abort(self._key, self._id)
+        """Drop the parts; where they are gone that is no error."""
+        if self._id is None:
+            return
+        with suppress(ObjectNotFound):
+            self._connection.retrying.run(
+                lambda _: self._connection.request(
+                    "abort_multipart_upload", "abort", self._key, UploadId=self._id
+                )
+            )
 
     def _begun(self) -> str:
         """Begin the upload with whichever part comes first.
@@ -88,25 +98,26 @@ class S3Upload:
         """
         with self._lock:
             if self._id is None:
-                self._id = self._bucket.retrying.run(self._begin)
+                self._id = self._connection.retrying.run(self._begin)
             return self._id
 
     def _begin(self, _: bool) -> str:  # noqa: FBT001
-        answer = self._bucket.request(
-            "create_multipart_upload", "write", self._key, **self._bucket.written_with
+        answer = self._connection.request(
+            "create_multipart_upload", "write", self._key, **self._connection.written_with
         )
-        return str(self._bucket.told(answer, "UploadId", "write", self._key))
+        return str(self._connection.told(answer, "UploadId", "write", self._key))
 
     def _stands(self) -> bool:
-        """Tell whether the whole object is there: no other run has its key, so that the size tells it.
+        """Tell whether the whole object is there: no other run has its key, so that its size tells much.
 
-        Stores that do not spell checksums of several parts as S3 does say so by their form.
+        Its ETag tells the rest, where those of the parts were digests and it is spelt as S3 does.
         """
-        found: dict[str, Any] | None = self._bucket.head(self._key)
+        found: dict[str, Any] | None = self._connection.head(self._key)
         if found is None or found["ContentLength"] != self._size_bytes:
             return False
         etag = found.get("ETag", "").strip('"')
-        return etag == self._etag() or not etag.endswith(f"-{len(self._parts)}")
+        are_digests = all(told.strip('"') == digest.hex() for told, digest in self._parts.values())
+        return etag == self._etag() or not are_digests or not etag.endswith(f"-{len(self._parts)}")
 
     def _etag(self) -> str:
         digests = b"".join(self._parts[number][1] for number in sorted(self._parts))

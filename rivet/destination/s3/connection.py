@@ -1,0 +1,127 @@
+"""One request to S3 and its answer, over the SDK's client, and what ETags tell."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import closing, suppress
+from typing import Any
+
+from rivet.config.settings import S3DestinationSettings
+from rivet.destination.s3.client import make_client
+from rivet.destination.s3.errors import Translator
+from rivet.destination.store.retrying import Patience, Retrying
+from rivet.errors import DestinationUnavailable, IntegrityError, ObjectNotFound
+
+CHECKSUM_KIND = "md5:"
+_MD5_ETAG = re.compile("[0-9a-f]{32}")
+
+
+class S3Connection:
+    """Sends requests for one bucket, from any thread.
+
+    Attributes:
+        retrying: Runs what is to be tried again.
+        translator: Tells what is wrong.
+        written_with: What the settings say of every object, as the SDK's arguments.
+        has_digests: Whether ETags may be digests of what was sent, which they are not with a key of KMS.
+    """
+
+    def __init__(self, settings: S3DestinationSettings, patience: Patience) -> None:
+        self.uri = f"s3://{settings.bucket}/"
+        self.retrying = Retrying(patience)
+        self.written_with = _arguments(settings)
+        self.has_digests = not (settings.server_side_encryption or "").startswith("aws:kms")
+        self._bucket = settings.bucket
+        self._settings = settings
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._client: Any = None
+        self._is_closed = False
+        secrets = (settings.access_key, settings.secret_key, settings.session_token)
+        shown = tuple(secret.reveal() for secret in secrets if secret is not None and secret.value)
+        self.translator = Translator(self.uri, self._endpoint, shown)
+
+    def ask(self, operation: str, action: str, key: str, **arguments: Any) -> Any:
+        """Make one request of the bucket and give the answer.
+
+        Args:
+            action: With the key, what is being done, for messages.
+        """
+        with self.translator.translated(action, key):
+            client = self._opened()
+        if client is None:
+            raise self.translator.error(DestinationUnavailable, action, key, "the destination is closed")
+        with self.translator.translated(action, key):
+            return getattr(client, operation)(Bucket=self._bucket, **arguments)
+
+    def request(self, operation: str, action: str, key: str, **arguments: Any) -> Any:
+        """Make one request about a key and give the answer."""
+        return self.ask(operation, action, key, Key=key, **arguments)
+
+    def body(self, key: str, **arguments: Any) -> tuple[bytes, Any]:
+        """Read an object, or a piece of it, and give the answer too."""
+        answer = self.request("get_object", "read", key, **arguments)
+        with self.translator.translated("read", key), closing(answer["Body"]) as body:
+            return body.read(), answer
+
+    def head(self, key: str) -> Any | None:
+        """Tell of an object without its bytes; None where there is none."""
+        with suppress(ObjectNotFound):
+            return self.request("head_object", "look at", key)
+        return None
+
+    def told(self, answer: Any, name: str, action: str, key: str) -> Any:
+        """Give what every answer of its kind has, and what passes for one with status 200 has not."""
+        if name not in answer:
+            raise self.translator.garbled(action, key)
+        return answer[name]
+
+    def compare(self, answer: Any, digest: bytes, key: str) -> None:
+        """See to it that what the store has taken is what was sent, where its answer tells.
+
+        Raises:
+            IntegrityError: It is not.
+        """
+        etag = self.told(answer, "ETag", "write", key).strip('"')
+        if is_digest(answer, etag) and etag != digest.hex():
+            text = f"the store has taken bytes with MD5 {etag!r}, and {digest.hex()!r} was sent"
+            raise self.translator.error(IntegrityError, "write", key, text)
+
+    def checksum(self, etag: str) -> str | None:
+        """Give the checksum that an ETag is; that of several parts holds those of the parts."""
+        return CHECKSUM_KIND + etag.strip('"') if etag and self.has_digests else None
+
+    def close(self) -> None:
+        """Let go of connections, and try nothing again."""
+        self.retrying.stop()
+        with self._lock:
+            self._is_closed = True
+            if self._client is not None:
+                self._client.close()
+
+    def _opened(self) -> Any | None:
+        with self._lock:
+            if self._client is None and not self._is_closed:
+                self._client = make_client(self._settings, self._patience)
+            return None if self._is_closed else self._client
+
+    def _endpoint(self) -> str:
+        if self._client is not None:
+            return str(self._client.meta.endpoint_url)
+        return self._settings.endpoint_url or "AWS"
+
+
+def is_digest(answer: Any, etag: str) -> bool:
+    """Tell whether an ETag is the MD5 of the bytes, which it is not with a key of KMS, even the bucket's."""
+    return "kms" not in answer.get("ServerSideEncryption", "") and bool(_MD5_ETAG.fullmatch(etag))
+
+
+def _arguments(settings: S3DestinationSettings) -> dict[str, str]:
+    stated = {
+        "StorageClass": settings.storage_class,
+        "ServerSideEncryption": settings.server_side_encryption,
+        "SSEKMSKeyId": settings.kms_key_id,
+        "ACL": settings.acl,
+    }
+    return {name: value for name, value in stated.items() if value is not None}
