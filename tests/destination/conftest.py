@@ -13,6 +13,7 @@ import pytest
 
 from rivet.destination.protocol import Destination
 from tests.destination.stores import FACTORIES, Place
+from tests.servers.faults import FaultProxy, run_fault_proxy
 from tests.servers.gcs import GcsBucket, GcsServer
 from tests.servers.s3 import S3Bucket, S3Server
 
@@ -50,3 +51,26 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 def destination(place: Place) -> Destination:
     """Give each store's destination in turn."""
     return place.destination
+
+
+@pytest.fixture
+def gcs_proxy(gcs_bucket: GcsBucket) -> Iterator[FaultProxy]:
+    """Give a proxy before the server of `gcs_bucket`."""
+    with run_fault_proxy(gcs_bucket.server.endpoint_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def gcs_line(
+    request: pytest.FixtureRequest,
+    gcs_bucket: GcsBucket,
+    gcs_proxy: FaultProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Destination]:
+    """Give a destination behind `gcs_proxy`, with little patience, least where the test is about silence."""
+    from tests.destination import gcs_line
+
+    monkeypatch.setattr("rivet.destination.store.staged.SMALL_BYTES", gcs_line.SMALL_BYTES)
+    patience = gcs_line.IMPATIENCE if "silence" in request.node.name else gcs_line.PATIENCE
+    with closing(gcs_line.open_behind(gcs_proxy, gcs_bucket, patience)) as destination:
+        yield destination

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import Any, NoReturn, cast
 
+import aiohttp
 import google.auth
+import google.auth.exceptions
 import pytest
 import requests
+from aiohttp import ClientError
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from gcsfs.retry import HttpError
+from google.auth.exceptions import GoogleAuthError, RefreshError, TransportError
 
 from rivet.config.settings import GcsDestinationSettings
 from rivet.destination.gcs.connection import GcsConnection
 from rivet.destination.gcs.destination import GcsDestination
 from rivet.destination.gcs.endpoint import ANONYMOUS, credentials_of, endpoint_of
+from rivet.destination.gcs.refusals import EXPECTED, exception_error
 from rivet.destination.store.retrying import PATIENCE
 from rivet.errors import DestinationDenied
 from tests.destination.stores import names
-from tests.servers.faults import Asked, Fault, FaultProxy, Reply, run_fault_proxy, unheard
+from tests.servers.faults import Asked, Fault, FaultProxy, Reply, unheard
 from tests.servers.gcs import GcsBucket
 
+# They have no types.
+_refresh, _transport = cast("Any", (RefreshError, TransportError))
 BUCKET = GcsDestinationSettings("lake", "root/", "{partition}")
 
 
@@ -68,13 +76,6 @@ def service_account(tmp_path: Path, key: str) -> Path:
     return file
 
 
-@pytest.fixture
-def proxy(gcs_bucket: GcsBucket) -> Iterator[FaultProxy]:
-    """Give a proxy before the server of `gcs_bucket`."""
-    with run_fault_proxy(gcs_bucket.server.endpoint_url) as proxy:
-        yield proxy
-
-
 @pytest.mark.parametrize(
     ("stated", "variable", "expected"),
     [
@@ -97,13 +98,13 @@ def test_where_requests_go(
 
 
 def test_an_emulator_of_the_environment_is_used(
-    gcs_bucket: GcsBucket, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+    gcs_bucket: GcsBucket, gcs_proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With STORAGE_EMULATOR_HOST alone everything goes there, large objects too, without credentials."""
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.url.removeprefix("http://"))
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", gcs_proxy.url.removeprefix("http://"))
     monkeypatch.setattr("rivet.destination.store.staged.SMALL_BYTES", 512 * 1024)
     seen: list[Asked] = []
-    proxy.choose = lambda _, asked: seen.append(asked)
+    gcs_proxy.choose = lambda _, asked: seen.append(asked)
     run_id = "20230102T030405Z-0123abcd"
     with closing(GcsDestination(replace(BUCKET, bucket=gcs_bucket.name))) as destination:
         staged = destination.stage(f"events__1_{run_id}_0.parquet", run_id)
@@ -146,12 +147,12 @@ def test_no_default_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 def test_a_service_account_signs_for_itself_behind_an_endpoint(
-    gcs_bucket: GcsBucket, proxy: FaultProxy, service_account: Path
+    gcs_bucket: GcsBucket, gcs_proxy: FaultProxy, service_account: Path
 ) -> None:
     """Credentials of a file go to the endpoint, signed here: Google is not asked for a token."""
     seen: list[Asked] = []
-    proxy.choose = lambda _, asked: seen.append(asked)
-    settings = replace(gcs_bucket.at(proxy.url).settings("root/"), anonymous=False)
+    gcs_proxy.choose = lambda _, asked: seen.append(asked)
+    settings = replace(gcs_bucket.at(gcs_proxy.url).settings("root/"), anonymous=False)
     with closing(GcsDestination(replace(settings, credentials_file=service_account))) as destination:
         assert names(destination) == []
 
@@ -205,7 +206,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         GcsDestination(replace(BUCKET, credentials_file=tmp_path / "gone.json"))
 
 
-def test_who_pays_is_named_where_the_bucket_wants_it(gcs_bucket: GcsBucket, proxy: FaultProxy) -> None:
+def test_who_pays_is_named_where_the_bucket_wants_it(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy) -> None:
     """`project` is told to a bucket whose requester pays, once it has said so, and to no other."""
     wants = unheard(
         Reply(
@@ -216,11 +217,45 @@ def test_who_pays_is_named_where_the_bucket_wants_it(gcs_bucket: GcsBucket, prox
     def choose(_: int, asked: Asked) -> Fault | None:
         return None if "userProject=payer" in asked.path else wants
 
-    settings = replace(gcs_bucket.at(proxy.url).settings("root/"), project="payer")
+    settings = replace(gcs_bucket.at(gcs_proxy.url).settings("root/"), project="payer")
     with closing(GcsDestination(settings)) as destination:
         destination.put("p", b"rows")
-        assert "userProject" not in proxy.asked[0][1]
-        proxy.choose = choose
+        assert "userProject" not in gcs_proxy.asked[0][1]
+        gcs_proxy.choose = choose
         destination.put("p", b"more rows")
         assert names(destination) == ["p"]
-    assert len(proxy.asked) == 4
+    assert len(gcs_proxy.asked) == 4
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "text"),
+    [
+        (
+            _refresh("invalid_grant: Invalid JWT: Token must be a short-lived token", {"e": "s3cret"}),
+            2,
+            "JWT",
+        ),
+        (_refresh("later", retryable=True), 3, "gives tokens"),
+        (_transport("Max retries exceeded"), 3, "gives tokens"),
+    ],
+)
+def test_what_gives_tokens_fails(raised: Exception, kind: int, text: str) -> None:
+    """Tokens that are refused, for a clock that is wrong too, want a mend; a server that fails a new run."""
+    error = exception_error("cannot list 'gs://lake/' at x", raised)
+
+    assert (error.exit_code, text in str(error)) == (kind, True)
+    assert error.hint is not None
+    assert "s3cret" not in str(error)
+
+
+def test_every_exception_has_a_meaning() -> None:
+    """Whatever the SDK and its client raise, and what is derived from it, is told as Rivet's error."""
+    raised = [*_classes(aiohttp.client_exceptions), *_classes(google.auth.exceptions), HttpError]
+    told = [found for found in raised if issubclass(found, (ClientError, GoogleAuthError, HttpError))]
+
+    assert len(told) > 20
+    assert [found for found in told if not issubclass(found, EXPECTED)] == []
+
+
+def _classes(module: ModuleType) -> list[type]:
+    return [found for found in vars(module).values() if isinstance(found, type)]

@@ -10,29 +10,22 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
-import aiohttp
-import google.auth.exceptions
 import pytest
-from aiohttp import ClientError
-from gcsfs.retry import HttpError
-from google.auth.exceptions import GoogleAuthError, RefreshError, TransportError
 from google.oauth2.credentials import Credentials
 
 from rivet.config.settings import GcsDestinationSettings
 from rivet.destination.gcs.destination import GcsDestination
-from rivet.destination.gcs.refusals import EXPECTED, exception_error
 from rivet.destination.store.retrying import Patience
 from rivet.errors import DestinationDenied, DestinationError, DestinationUnavailable, ObjectNotFound
 from tests.servers.certificates import Certificates
-from tests.servers.faults import FaultProxy, Reply, hang, run_fault_proxy, unheard
+from tests.servers.faults import FaultProxy, Reply, hang, unheard
 from tests.servers.gcs import GcsBucket, GcsServer
 from tests.servers.process import free_port
 
-# They have no types.
-_refresh, _transport, _credentials = cast("Any", (RefreshError, TransportError, Credentials))
+# It has no types.
+_credentials = cast("Any", Credentials)
 HASTY = Patience(
     connect_timeout_seconds=1,
     read_timeout_seconds=0.5,
@@ -60,13 +53,6 @@ def fails(settings: GcsDestinationSettings, use: Use = USES["list"]) -> Destinat
     return error
 
 
-@pytest.fixture
-def proxy(gcs_bucket: GcsBucket) -> Iterator[FaultProxy]:
-    """Give a proxy before the server of `gcs_bucket`."""
-    with run_fault_proxy(gcs_bucket.server.endpoint_url) as proxy:
-        yield proxy
-
-
 @pytest.mark.parametrize("use", ["list", "put"])
 def test_no_such_bucket(gcs: GcsServer, use: str) -> None:
     """A bucket that is not there is named, exit 2, before anything is written and when it is."""
@@ -78,13 +64,13 @@ def test_no_such_bucket(gcs: GcsServer, use: str) -> None:
 
 
 @pytest.mark.parametrize("use", ["read", "open"])
-def test_a_bucket_that_has_gone(gcs_bucket: GcsBucket, proxy: FaultProxy, use: str) -> None:
+def test_a_bucket_that_has_gone(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy, use: str) -> None:
     """Where Google says that it is the bucket that is missing, no object is said to be."""
-    settings = gcs_bucket.at(proxy.url).settings("root/")
+    settings = gcs_bucket.at(gcs_proxy.url).settings("root/")
     assert isinstance(fails(settings, USES[use]), ObjectNotFound)
 
     gone = {"error": {"code": 404, "message": "The specified bucket does not exist."}}
-    proxy.choose = lambda _, __: unheard(Reply(404, json.dumps(gone).encode()))
+    gcs_proxy.choose = lambda _, __: unheard(Reply(404, json.dumps(gone).encode()))
     error = fails(settings, USES[use])
     assert not isinstance(error, ObjectNotFound)
     assert isinstance(error, DestinationDenied)
@@ -123,7 +109,7 @@ def test_a_bucket_that_has_gone(gcs_bucket: GcsBucket, proxy: FaultProxy, use: s
 @pytest.mark.parametrize("use", USES)
 def test_what_the_store_answers(
     gcs_bucket: GcsBucket,
-    proxy: FaultProxy,
+    gcs_proxy: FaultProxy,
     use: str,
     status: int,
     reason: str,
@@ -133,12 +119,12 @@ def test_what_the_store_answers(
 ) -> None:
     """Each status, or its reason, has a meaning and a mend, whatever was asked, and the store's words."""
     told = {"error": {"code": status, "message": "It is\n so", "errors": [{"reason": reason}]}}
-    proxy.choose = lambda _, __: unheard(Reply(status, json.dumps(told).encode()))
-    error = fails(gcs_bucket.at(proxy.url).settings("root/"), USES[use])
+    gcs_proxy.choose = lambda _, __: unheard(Reply(status, json.dumps(told).encode()))
+    error = fails(gcs_bucket.at(gcs_proxy.url).settings("root/"), USES[use])
 
     assert type(error) is kind
     assert f"{text} ({status}: It is so)" in str(error)
-    assert f"at {proxy.url}: " in str(error)
+    assert f"at {gcs_proxy.url}: " in str(error)
     assert (error.hint is None) == (hint is None)
     assert (hint or "") in str(error.hint)
 
@@ -152,7 +138,7 @@ def test_what_the_store_answers(
 )
 def test_credentials_that_are_refused(
     gcs_bucket: GcsBucket,
-    proxy: FaultProxy,
+    gcs_proxy: FaultProxy,
     monkeypatch: pytest.MonkeyPatch,
     status: int,
     text: str,
@@ -162,8 +148,8 @@ def test_credentials_that_are_refused(
     monkeypatch.setattr(
         "rivet.destination.gcs.connection.credentials_of", lambda *_: _credentials(token="s3cret")
     )
-    proxy.choose = lambda _, __: unheard(Reply(status, b"no"))
-    error = fails(gcs_bucket.at(proxy.url).settings())
+    gcs_proxy.choose = lambda _, __: unheard(Reply(status, b"no"))
+    error = fails(gcs_bucket.at(gcs_proxy.url).settings())
 
     assert isinstance(error, DestinationDenied)
     assert text in str(error)
@@ -175,10 +161,10 @@ def test_credentials_that_are_refused(
     "body",
     [b"", b"<html>\n<p>nginx", b"null", b"[]", b'{"error": "text"}', b'{"error": {"errors": []}}', b"\xff"],
 )
-def test_an_error_in_any_form(gcs_bucket: GcsBucket, proxy: FaultProxy, body: bytes) -> None:
+def test_an_error_in_any_form(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy, body: bytes) -> None:
     """An error is told by its status whatever its body is."""
-    proxy.choose = lambda _, __: unheard(Reply(503, body))
-    error = fails(gcs_bucket.at(proxy.url).settings())
+    gcs_proxy.choose = lambda _, __: unheard(Reply(503, body))
+    error = fails(gcs_bucket.at(gcs_proxy.url).settings())
 
     assert isinstance(error, DestinationUnavailable)
     assert "the store failed (503" in str(error)
@@ -188,10 +174,10 @@ def test_an_error_in_any_form(gcs_bucket: GcsBucket, proxy: FaultProxy, body: by
     "body",
     [b"", b"<html>", b"null", b"[]", b"{}", b'{"kind": "storage#objects", "items": [{}]}', b'{"items": 7}'],
 )
-def test_a_listing_that_is_none(gcs_bucket: GcsBucket, proxy: FaultProxy, body: bytes) -> None:
+def test_a_listing_that_is_none(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy, body: bytes) -> None:
     """An answer that is no listing is an error, and never taken for an empty bucket."""
-    proxy.choose = lambda _, __: unheard(Reply(200, body))
-    error = fails(gcs_bucket.at(proxy.url).settings())
+    gcs_proxy.choose = lambda _, __: unheard(Reply(200, body))
+    error = fails(gcs_bucket.at(gcs_proxy.url).settings())
 
     assert isinstance(error, DestinationUnavailable)
     assert "endpoint_url" in str(error.hint)
@@ -206,10 +192,10 @@ def test_nobody_listens() -> None:
     assert f"at {endpoint}: it cannot be reached" in str(error)
 
 
-def test_nobody_answers(gcs_bucket: GcsBucket, proxy: FaultProxy) -> None:
+def test_nobody_answers(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy) -> None:
     """A server that takes a request and never answers is given up."""
-    proxy.choose = lambda _, __: hang
-    error = fails(gcs_bucket.at(proxy.url).settings())
+    gcs_proxy.choose = lambda _, __: hang
+    error = fails(gcs_bucket.at(gcs_proxy.url).settings())
 
     assert isinstance(error, DestinationUnavailable)
     assert "it did not answer in time" in str(error)
@@ -227,13 +213,13 @@ def test_nobody_reads_what_is_sent(gcs_bucket: GcsBucket, monkeypatch: pytest.Mo
     assert "it did not answer in time" in str(error)
 
 
-def test_a_password_in_the_endpoint_is_not_told(gcs_bucket: GcsBucket, proxy: FaultProxy) -> None:
+def test_a_password_in_the_endpoint_is_not_told(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy) -> None:
     """A URL with a password, which the environment may hold, is told without it."""
-    proxy.choose = lambda _, __: unheard(Reply(403, b"no"))
-    url = proxy.url.replace("http://", "http://user:s3cret@")
+    gcs_proxy.choose = lambda _, __: unheard(Reply(403, b"no"))
+    url = gcs_proxy.url.replace("http://", "http://user:s3cret@")
     error = fails(replace(gcs_bucket.settings("root/"), endpoint_url=url))
 
-    assert f"at {proxy.url}: " in str(error)
+    assert f"at {gcs_proxy.url}: " in str(error)
     assert "s3cret" not in f"{error} {error.hint} {error.__cause__}"
 
 
@@ -302,37 +288,3 @@ def test_a_server_of_another_kind() -> None:
     assert isinstance(error, DestinationUnavailable)
     assert "not one of Google Cloud Storage" in str(error)
     assert "/storage/v1" not in str(error)
-
-
-@pytest.mark.parametrize(
-    ("raised", "kind", "text"),
-    [
-        (
-            _refresh("invalid_grant: Invalid JWT: Token must be a short-lived token", {"e": "s3cret"}),
-            2,
-            "JWT",
-        ),
-        (_refresh("later", retryable=True), 3, "gives tokens"),
-        (_transport("Max retries exceeded"), 3, "gives tokens"),
-    ],
-)
-def test_what_gives_tokens_fails(raised: Exception, kind: int, text: str) -> None:
-    """Tokens that are refused, for a clock that is wrong too, want a mend; a server that fails a new run."""
-    error = exception_error("cannot list 'gs://lake/' at x", raised)
-
-    assert (error.exit_code, text in str(error)) == (kind, True)
-    assert error.hint is not None
-    assert "s3cret" not in str(error)
-
-
-def test_every_exception_has_a_meaning() -> None:
-    """Whatever the SDK and its client raise, and what is derived from it, is told as Rivet's error."""
-    raised = [*_classes(aiohttp.client_exceptions), *_classes(google.auth.exceptions), HttpError]
-    told = [found for found in raised if issubclass(found, (ClientError, GoogleAuthError, HttpError))]
-
-    assert len(told) > 20
-    assert [found for found in told if not issubclass(found, EXPECTED)] == []
-
-
-def _classes(module: ModuleType) -> list[type]:
-    return [found for found in vars(module).values() if isinstance(found, type)]
