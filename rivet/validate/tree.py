@@ -30,9 +30,8 @@ from rivet.wording import counted
 
 Depth = Literal["quick", "full"]
 
-# Partitions looked at side by side, and as many parts: at a distance each waits for answers most of the time.
-_LOCAL_WORKERS = 8
-_STORE_WORKERS = 16
+# Partitions looked at side by side, and as many parts, where a store wants no more: each digests on a core.
+_LEAST_WORKERS = 8
 _ATTEMPTS = 3
 _MAX_FINDINGS_OF_A_KIND = 1000
 
@@ -51,13 +50,17 @@ def validate(
     Raises:
         DestinationError: The destination cannot be read, so nothing can be said of it.
     """
-    is_local = destination.kind == "local"
-    chosen = depth or ("full" if is_local else "quick")
-    workers = _LOCAL_WORKERS if is_local else _STORE_WORKERS
+    chosen = depth or ("full" if destination.kind == "local" else "quick")
+    workers = max(_LEAST_WORKERS, destination.concurrency)
     base = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
-    with ThreadPoolExecutor(workers) as partitions, ThreadPoolExecutor(workers) as parts:
+    partitions, parts = ThreadPoolExecutor(workers), ThreadPoolExecutor(workers)
+    try:
         onlooker = Onlooker(destination, base, parts, full=chosen == "full")
         tally = _settled_tally(onlooker, partitions)
+    finally:
+        # Where something failed others may be trying again for minutes, which the closing of the store ends.
+        for pool in (partitions, parts):
+            pool.shutdown(wait=False, cancel_futures=True)
     findings = tally.all_findings()
     if strict:
         findings = [replace(f, level=Level.ERROR) for f in findings]

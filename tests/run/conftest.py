@@ -10,10 +10,12 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.run.buckets import Bucket
 from tests.run.year import NULL_WORD, YEAR, Year
 from tests.servers.database import Database
 from tests.servers.mariadb import MysqlServer
 from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import S3Bucket
 from tests.servers.sqlite import SqliteDatabase
 
 ENGINES = ("postgres", "mariadb", "sqlite")
@@ -39,6 +41,25 @@ def shared_database(
         return
     with request.getfixturevalue(engine).fresh_database() as found:
         yield found
+
+
+@pytest.fixture
+def bucket(store: str, request: pytest.FixtureRequest) -> Bucket:
+    """Give an empty bucket of the store that the test is parametrised with."""
+    found: Bucket = request.getfixturevalue(f"{store}_bucket")
+    return found
+
+
+@pytest.fixture
+def at_hand(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """Let the SDKs find the bucket's store and its keys by the environment alone."""
+    if isinstance(bucket, S3Bucket):
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", bucket.server.endpoint_url)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", bucket.server.account.access_key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", bucket.server.account.secret_key)
+    else:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", bucket.server.endpoint_url)
+    return bucket
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -112,6 +113,26 @@ class TestStores:
             failing = in_memory(root, fail_before(kind, number, DestinationUnavailable("throttled")))
             with pytest.raises(DestinationUnavailable, match="throttled"):
                 validate(failing, depth="full")
+
+    def test_failing_while_others_wait(self, tmp_path: Path) -> None:
+        """A failure ends it though other requests still wait for a store that does not answer."""
+        closed, asked = threading.Event(), threading.Semaphore(0)
+
+        def before(operation: Operation) -> None:
+            if operation.name == f"{SECOND}/manifest.json":
+                asked.release()
+                closed.wait()
+            if operation.name == f"{FIRST}/manifest.json":
+                asked.acquire()
+                raise DestinationUnavailable("throttled")
+
+        destination = in_memory(events(tmp_path).finish(), before)
+        try:
+            with pytest.raises(DestinationUnavailable, match="throttled"):
+                validate(destination)
+            assert not closed.is_set()
+        finally:
+            closed.set()
 
     @pytest.mark.parametrize("depth", DEPTHS)
     def test_failing_inside_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: str) -> None:
