@@ -53,8 +53,7 @@ def _needing(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as exc:
-        package = (exc.name or "").partition(".")[0]
         raise DestinationError(
-            f"a destination of type {extra} needs the package {package!r}, which is not installed",
-            hint=f"pip install 'rivet-export[{extra}]'",
+            f"a destination of type {extra} needs the extra {extra} (rivet-export[{extra}]), not installed here",
+            hint=f"in the checkout: pip install '.[{extra}]'",
         ) from exc

@@ -32,8 +32,11 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, kind: str, mo
     with pytest.raises(DestinationError) as caught:
         open_destination(STORES[kind])
 
-    assert (caught.value.exit_code, caught.value.hint) == (2, f"pip install 'rivet-export[{kind}]'")
-    assert f"needs the package {module.partition('.')[0]!r}" in str(caught.value)
+    assert (caught.value.exit_code, caught.value.hint) == (
+        2,
+        f"in the checkout: pip install '.[{kind}]'",
+    )
+    assert f"needs the extra {kind} (rivet-export[{kind}])" in str(caught.value)
 
 
 def test_no_sdk_is_imported_before_it_is_used() -> None:
