@@ -120,7 +120,7 @@ def test_the_crontab_line_exports(machine: Machine) -> None:
     ended = machine.run("/bin/sh", "-c", machine.here(crontab_command()))
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
-    assert machine.partitions == [f"created_at=2023-01-0{day}" for day in (1, 2, 3)]
+    assert machine.partitions == [f"created_date=2023-01-0{day}" for day in (1, 2, 3)]
     assert machine.summary["exit_code"] == 0
 
 
@@ -162,7 +162,7 @@ def test_the_service_exports(machine: Machine) -> None:
     ended = machine.run(*command, **variables)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
-    assert machine.partitions == [f"created_at=2023-01-0{day}" for day in (1, 2, 3)]
+    assert machine.partitions == [f"created_date=2023-01-0{day}" for day in (1, 2, 3)]
     assert machine.summary["exit_code"] == 0
 
 
