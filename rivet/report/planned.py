@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from rivet.errors import Problem
 from rivet.outcome import PlanOutcome
+from rivet.plan.schema import Fidelity
 from rivet.plan.windows import NULL_VALUE
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
@@ -16,6 +17,10 @@ from rivet.report.wording import by_column, one_line, size
 from rivet.wording import counted
 
 MAX_PARTITIONS = 60
+_LOSSY = (
+    "lossy: this type cannot hold every value of its source type; the run fails at the first value that it "
+    "cannot hold, and rounds nothing"
+)
 
 
 def plan_lines(outcome: PlanOutcome) -> list[str]:
@@ -45,6 +50,8 @@ def check_lines(outcome: PlanOutcome) -> list[str]:
         rows = [(c.name, c.source_type, str(c.type), c.fidelity.value) for c in outcome.columns]
         header = ("column", "source type", "Arrow type", "values")
         lines += [f"  {line}" for line in table(header, rows)]
+        if any(c.fidelity is Fidelity.LOSSY for c in outcome.columns):
+            lines.append(f"  {_LOSSY}")
     if outcome.readers is not None:
         lines += [
             f"  {line}" for line in table(("reader", "what it makes of this tree"), _readers(outcome.readers))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from rivet.errors import ConfigError, Problem
 from rivet.manifest.verdict import Finding, Level
 from rivet.outcome import PlannedPartition, PlanOutcome, ValidateOutcome
+from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from rivet.report.errors import error_lines, problems_of
 from rivet.report.planned import check_lines, plan_error_lines, plan_lines
 from rivet.report.summary import run_error_lines, run_lines
@@ -121,6 +122,20 @@ def test_a_check_shows_both_types_of_each_column() -> None:
     assert "  created_at  timestamp with time zone  timestamp[us, UTC]  exact" in lines
     assert "  price       numeric(12,2)             decimal128(12,2)    exact" in lines
     assert lines[-1] == "  warning: no index leads with 'created_at'"
+
+
+def test_a_check_says_what_lossy_means() -> None:
+    """Once, under the columns, where one is lossy; else nothing is said of it."""
+    lossy = Column("n", ColumnType(Kind.FLOAT64), "numeric", Fidelity.LOSSY)
+    lines = check_lines(replace(PLAN, columns=(*PLAN.columns, lossy, replace(lossy, name="m"))))
+    meaning = (
+        "  lossy: this type cannot hold every value of its source type; the run fails at the first value "
+        "that it cannot hold, and rounds nothing"
+    )
+
+    assert lines.count(meaning) == 1
+    assert lines[lines.index(meaning) - 1].startswith("  m ")
+    assert meaning not in check_lines(PLAN)
 
 
 def test_a_check_shows_what_each_reader_makes_of_the_tree() -> None:
