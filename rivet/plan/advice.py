@@ -13,7 +13,8 @@ from rivet.plan.layout import Layout
 from rivet.plan.readers import hides_values
 from rivet.plan.schema import MAX_DECIMAL_DIGITS, Column, Fidelity, Kind
 
-_DECIMAL = re.compile(r"(?:numeric|decimal|number)\b(?:\((\d+))?(?!.*\[\])", re.IGNORECASE)
+_DECIMAL = re.compile(r"(?:numeric|decimal|number)\b(?:\((\d+)(?:,\s*(-?\d+))?)?(?!.*\[\])", re.IGNORECASE)
+_USUAL_SCALE = 9
 
 
 def key_advice(layout: Layout) -> list[str]:
@@ -63,15 +64,15 @@ def type_advice(columns: Sequence[Column], chosen: Collection[str]) -> list[str]
         is_text = column.fidelity is Fidelity.TEXT and column.type.kind is Kind.STRING
         if match is None or not is_text or column.name.casefold() in folded:
             continue
-        digits = int(match[1] or 0)
-        why = (
-            f"has more than the {MAX_DECIMAL_DIGITS} digits of a decimal"
-            if digits > MAX_DECIMAL_DIGITS
-            else "comes without precision and scale"
-        )
+        if match[1] is None:
+            why, scale = "comes without precision and scale", _USUAL_SCALE
+        else:
+            why = f"has more than the {MAX_DECIMAL_DIGITS} digits of a decimal"
+            scale = min(max(int(match[2] or 0), 0), MAX_DECIMAL_DIGITS)
+        wanted = f'"decimal({MAX_DECIMAL_DIGITS},{scale})"'
         lines.append(
             f"column {column.name!r} ({column.source_type}) {why}, so it is exact text; for numbers write "
-            f'columns: {{{json.dumps(column.name, ensure_ascii=False)}: "decimal(38,9)"}}, with digits that '
+            f"columns: {{{json.dumps(column.name, ensure_ascii=False)}: {wanted}}}, with digits that "
             "hold every value, or cast it in a query"
         )
     return lines

@@ -55,21 +55,24 @@ def test_error_names_each_column_in_order_with_what_is_wrong_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source_type", "why"),
+    ("source_type", "why", "wanted"),
     [
-        ("numeric", "comes without precision and scale"),
-        ("DECIMAL", "comes without precision and scale"),
-        ("numeric(60,10)", "has more than the 38 digits of a decimal"),
-        ("decimal(65,30)", "has more than the 38 digits of a decimal"),
+        ("numeric", "comes without precision and scale", "decimal(38,9)"),
+        ("DECIMAL", "comes without precision and scale", "decimal(38,9)"),
+        ("numeric(60,10)", "has more than the 38 digits of a decimal", "decimal(38,10)"),
+        ("decimal(65,30)", "has more than the 38 digits of a decimal", "decimal(38,30)"),
+        ("numeric(50)", "has more than the 38 digits of a decimal", "decimal(38,0)"),
+        ("numeric(38,-5)", "has more than the 38 digits of a decimal", "decimal(38,0)"),
+        ("numeric(3,50)", "has more than the 38 digits of a decimal", "decimal(38,38)"),
     ],
 )
-def test_a_decimal_as_text_has_the_override_to_write(source_type: str, why: str) -> None:
-    """What check prints for it is YAML that the config takes, whatever the column's name is."""
+def test_a_decimal_as_text_has_the_override_to_write(source_type: str, why: str, wanted: str) -> None:
+    """What check prints is YAML that the config takes, whatever the name is, and keeps the decimals."""
     (line,) = type_advice([Column('a "b": {ü', TEXT, source_type, Fidelity.TEXT)], ())
 
     assert f"({source_type}) {why}, so it is exact text" in line
     written = line[line.index("columns: ") : line.index(", with digits")]
-    assert yaml.safe_load(written) == {"columns": {'a "b": {ü': "decimal(38,9)"}}
+    assert yaml.safe_load(written) == {"columns": {'a "b": {ü': wanted}}
 
 
 @pytest.mark.parametrize(
