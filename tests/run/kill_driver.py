@@ -14,7 +14,9 @@ from typing import Any
 
 import adbc_driver_sqlite.dbapi  # noqa: F401 - imported once, before the forks
 
-import rivet.exporting  # noqa: F401 - likewise
+import rivet.config.load
+import rivet.exporting
+import rivet.source.sqlite  # noqa: F401 - likewise
 from rivet.cli.main import main
 from rivet.destination.local import LocalDestination, LocalStaged
 

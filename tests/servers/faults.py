@@ -118,6 +118,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or the body of each answer waits 40 ms for a word from the client
     proxy: FaultProxy
 
     def _serve(self) -> None:
