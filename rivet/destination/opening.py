@@ -54,6 +54,6 @@ def _needing(extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as exc:
         raise DestinationError(
-            f"a destination of type {extra} needs the extra {extra} (rivet-export[{extra}]), not installed here",
+            f"a destination of type {extra} needs the extra rivet-export[{extra}], which is not installed",
             hint=f"in the checkout: pip install '.[{extra}]'",
         ) from exc
