@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Literal
 
 from rivet.destination.protocol import Destination
@@ -34,6 +35,9 @@ Depth = Literal["quick", "full"]
 _LEAST_WORKERS = 8
 _ATTEMPTS = 3
 _MAX_FINDINGS_OF_A_KIND = 1000
+# Names among which trees are looked for below a prefix that is none: ten answers of a store.
+_MAX_NAMES_BELOW = 10_000
+_MAX_TREES_NAMED = 3
 
 
 def validate(
@@ -192,19 +196,25 @@ def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _
 def _look_at_partition(onlooker: Onlooker) -> Looked:
     """Look at a prefix without an export file."""
     if not any(onlooker.has(name) for name in MANIFEST_NAMES):
-        return Looked((_nothing(is_empty=next(onlooker.list(""), None) is None),))
+        return Looked((_nothing(f.name for f in onlooker.list("")),))
 
     def attempt(sizes: Mapping[str, int]) -> Looked:
         looked = onlooker.look("", sizes, MANIFEST_NAMES, unfinished=False)
-        return looked if looked.manifest_sha256 is not None else Looked((_nothing(is_empty=not sizes),))
+        return looked if looked.manifest_sha256 is not None else Looked((_nothing(sizes),))
 
     return _settled(onlooker, "", {f.name: f.size_bytes for f in onlooker.list("")}, attempt)
 
 
-def _nothing(*, is_empty: bool) -> Finding:
+def _nothing(names: Iterable[str]) -> Finding:
+    """Say what a prefix holds that is neither root nor partition, and which roots lie below it."""
     wanted = " or ".join(map(repr, (EXPORT_FILE, *MANIFEST_NAMES)))
-    seen = "it does not exist or holds no file" if is_empty else "it holds files"
-    return error(Code.NOTHING_FOUND, "", f"{seen}, expected {wanted}")
+    seen = list(islice(names, _MAX_NAMES_BELOW))
+    if not seen:
+        return error(Code.NOTHING_FOUND, "", f"it does not exist or holds no file, expected {wanted}")
+    ending = f"/{EXPORT_FILE}"
+    roots = [name.removesuffix(ending) for name in seen if name.endswith(ending)][:_MAX_TREES_NAMED]
+    below = f"; there is a tree below it in {', '.join(map(repr, roots))}" if roots else ""
+    return error(Code.NOTHING_FOUND, "", f"it holds files, expected {wanted}{below}")
 
 
 def _settled(

@@ -75,3 +75,14 @@ class TestPartition:
             "it does not exist or holds no file",
             "it holds files",
         ]
+
+    def test_a_level_too_high(self, tmp_path: Path) -> None:
+        """A directory above roots is an error that names the first three of them."""
+        for name in ("a/events", "b", "c", "d"):
+            (tmp_path / name).mkdir(parents=True)
+            (tmp_path / name / "_rivet_export.json").touch()
+
+        verdict = check(tmp_path)
+
+        assert found(verdict) == [("error", "nothing_found", "")]
+        assert verdict.findings[0].message.endswith("; there is a tree below it in 'a/events', 'b', 'c'")
