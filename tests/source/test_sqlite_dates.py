@@ -144,6 +144,7 @@ def test_what_is_no_date(sqlite_database: SqliteDatabase, declared: str, value: 
         ("DATE", "'20230109'", "1 integer", "unit: s"),
         ("DATETIME", "1672531200", "1 integer", "type: timestamp, unit: s"),
         ("TIMESTAMPTZ", "1672531200", "1 integer", "type: timestamptz, unit: s"),
+        ("DATE", "1672531200", "1 integer", "(or timestamptz, for days in a zone)"),
         ("DATETIME", "2459945.5", "1 real", "Julian days"),
     ],
 )
@@ -161,6 +162,33 @@ def test_a_moment_that_does_not_fit(
         probe_of(sqlite_database, "t", None)
 
     assert mend in str(e.value.hint)
+
+
+@pytest.mark.parametrize("text", ["2023-01-01 10:00:00", "2023-01-01 10:00:00Z"])
+def test_a_unit_is_not_offered_where_a_text_is_a_moment(sqlite_database: SqliteDatabase, text: str) -> None:
+    """It would take none of the texts, whether they fit the column or not."""
+    sqlite_database.execute(f"CREATE TABLE t(d DATETIME); INSERT INTO t VALUES (1672531200), ('{text}')")
+
+    with pytest.raises(ColumnError, match="1 integer") as e:
+        probe_of(sqlite_database, "t", None)
+
+    assert "unit" not in str(e.value.hint)
+    assert str(e.value.hint).startswith('write `columns: {"d": string}`')
+
+
+def test_the_mend_of_several_columns_names_them_all(sqlite_database: SqliteDatabase) -> None:
+    """One `columns` for all that do not fit, though the message counts the values of the first alone."""
+    sqlite_database.execute(
+        "CREATE TABLE t(iso DATETIME, a INT, b INT, c INT, n DATE, good INT);"
+        "INSERT INTO t VALUES ('2023-01-01 10:00:00Z', 'x', 'x', 'x', 1672531200, 1)"
+    )
+
+    with pytest.raises(ColumnError, match=r"'iso' .*'a' .*'b' .*; and values of 2 more columns") as e:
+        probe_of(sqlite_database, "t", None)
+
+    hint = str(e.value.hint)
+    assert '`columns: {"iso": timestamptz, "a": string, "b": string, "c": string, "n": string}`' in hint
+    assert hint.endswith("{type: timestamp, unit: s} (or timestamptz, for days in a zone) fits 'n'")
 
 
 @pytest.mark.parametrize("separators", [" ", "T", " T"])

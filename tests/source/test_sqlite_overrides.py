@@ -184,7 +184,10 @@ def test_values_that_it_cannot_hold(
 
     assert "column 'c' is " in str(caught.value)
     assert str(caught.value).endswith(f"holds what does not fit {asked.type}: {counted}")
-    assert '"c": string' in str(caught.value.hint) or '"c": {type' in str(caught.value.hint)
+    hint = str(caught.value.hint)
+    assert '"c": string' in hint or '"c": {type' in hint
+    assert asked.type.kind is Kind.DATE or "take the type out of `columns`" in hint
+    assert ("another precision and scale" in hint) == (asked.type.kind is Kind.DECIMAL)
 
 
 def test_float32_holds_no_value_between_two(sqlite_database: SqliteDatabase) -> None:
@@ -263,6 +266,7 @@ def test_all_that_no_column_can_be_is_told_together(sqlite_database: SqliteDatab
         in_session(sqlite_database, lambda s: s.describe(Request("t")))
 
     assert 'CAST("d" AS TEXT)' in str(caught.value.hint)
+    assert str(caught.value.hint).startswith('write `columns: {"c": string}`, or cast it')
 
 
 def test_column_that_is_not_there(sqlite_database: SqliteDatabase) -> None:

@@ -7,11 +7,12 @@ What must be date or timestamp comes along as text and is read as it will be rea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
+from rivet import wording
 from rivet.errors import ColumnError
 from rivet.plan.schema import Kind
 from rivet.source.sqlite import iso
@@ -25,6 +26,7 @@ from rivet.source.sqlite.types import (
     cast_hint,
     counted_classes,
     misfit_hint,
+    misfits_hint,
     override_hint,
 )
 
@@ -35,7 +37,25 @@ _NUMBER_BYTES = 9
 _MAX_TERMS = 200
 _CLASS_CODES = (*STORAGE_CLASSES, INEXACT)
 _SHOWN_COLUMNS = 3
+_OR_INSTANTS = "(or timestamptz, for days in a zone)"
 _MENDS = {iso.WITH_OFFSET: "timestamptz", iso.WITHOUT_OFFSET: "timestamp", iso.WITH_TIME: "timestamp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """What does not fit a column, for people.
+
+    Attributes:
+        problem: What it is, with counts.
+        hint: The mend, if it is the only such column.
+        mend: The type that can hold all its values.
+        is_numbers: It holds no moment but as a number.
+    """
+
+    problem: str
+    hint: str
+    mend: str = "string"
+    is_numbers: bool = False
 
 
 @dataclass(slots=True)
@@ -49,7 +69,7 @@ class Examination:
         spans: By column, for dates and timestamps.
         classes: By column without a declared type: see `type_of_values`.
         infinite: By column, for decimals that hold any: the values that are an infinity.
-        misfits: By column that holds any: what does not fit it, and the mend, for people.
+        misfits: By column that holds any.
     """
 
     rows: int
@@ -58,7 +78,7 @@ class Examination:
     spans: dict[str, Span]
     classes: dict[str, Counter[str]]
     infinite: dict[str, int] = field(default_factory=dict)
-    misfits: dict[str, tuple[str, str]] = field(default_factory=dict)
+    misfits: dict[str, Misfit] = field(default_factory=dict)
 
     @property
     def unrepresentable(self) -> dict[str, int]:
@@ -72,8 +92,11 @@ class Examination:
             ColumnError: With counts by column.
         """
         if self.misfits:
-            problems, mends = zip(*list(self.misfits.values())[:_SHOWN_COLUMNS], strict=True)
-            raise ColumnError("; ".join(problems), hint=mends[0])
+            problems = [misfit.problem for misfit in self.misfits.values()]
+            told, more = problems[:_SHOWN_COLUMNS], len(problems) - _SHOWN_COLUMNS
+            if more > 0:
+                told.append(f"and values of {wording.counted(more, 'more column')} do not fit")
+            raise ColumnError("; ".join(told), hint=_hint(self.misfits))
 
 
 class Examiner:
@@ -151,7 +174,7 @@ class Examiner:
             if infinite:
                 found.infinite[name] = infinite
             if misfits > infinite:
-                found.misfits[name] = self._misfit_of_class(reading)
+                found.misfits[name] = self._misfit_of_class(reading, span)
             elif span is not None and span.misfits:
                 found.misfits[name] = _misfit_of_moments(reading, span.misfits)
 
@@ -159,23 +182,48 @@ class Examiner:
         asked = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
         return list(self._connection.rows(f"SELECT {asked} FROM {self._from_item}")[0])
 
-    def _misfit_of_class(self, reading: Reading) -> tuple[str, str]:
+    def _misfit_of_class(self, reading: Reading, span: Span | None) -> Misfit:
         found = self._connection.rows(
             f"SELECT typeof({reading.name}), count(*) FROM {self._from_item} "
             f"WHERE {reading.misfit} GROUP BY 1"
         )
         counts = Counter(dict(map(tuple, found)))
         problem = f"{_holds(reading)}: {counted_classes(counts)}"
-        if not reading.is_text_of_moments:
-            return problem, misfit_hint(reading.column.name)
-        return problem, _numbers_hint(reading)
+        if reading.is_text_of_moments and span is not None and _is_of_numbers(span):
+            return Misfit(problem, _numbers_hint(reading), is_numbers=True)
+        return Misfit(problem, _override_mend(reading) + misfit_hint(reading.column.name))
 
 
-def _misfit_of_moments(reading: Reading, misfits: Counter[str]) -> tuple[str, str]:
+def _misfit_of_moments(reading: Reading, misfits: Counter[str]) -> Misfit:
     asked = {_MENDS.get(why, "string") for why in misfits}
     mend = asked.pop() if len(asked) == 1 else "string"
-    counted = ", ".join(f"{count} {why}" for why, count in misfits.items())
-    return f"{_holds(reading)}: {counted}", misfit_hint(reading.column.name, mend)
+    counts = ", ".join(f"{count} {why}" for why, count in misfits.items())
+    return Misfit(f"{_holds(reading)}: {counts}", misfit_hint(reading.column.name, mend), mend)
+
+
+def _is_of_numbers(span: Span) -> bool:
+    """Tell whether no moment is a text: a unit takes none of those."""
+    return not span.by_piece and set(span.misfits) <= {iso.OF_NUMBERS}
+
+
+def _hint(misfits: Mapping[str, Misfit]) -> str:
+    if len(misfits) == 1:
+        return next(iter(misfits.values())).hint
+    hint = misfits_hint({name: m.mend for name, m in misfits.items()})
+    numbers = ", ".join(repr(name) for name, m in misfits.items() if m.is_numbers)
+    if not numbers:
+        return hint
+    asked = f"{{type: timestamp, unit: s}} {_OR_INSTANTS}"
+    return f"{hint}; where numbers count seconds since 1970 (or ms, us, ns), {asked} fits {numbers}"
+
+
+def _override_mend(reading: Reading) -> str:
+    """Begin the hint where it is the config that asks for the type."""
+    if reading.override is None:
+        return ""
+    if reading.kind is Kind.DECIMAL:
+        return "write another precision and scale, take the type out of `columns`, "
+    return "take the type out of `columns`, "
 
 
 def _holds(reading: Reading) -> str:
@@ -185,10 +233,12 @@ def _holds(reading: Reading) -> str:
 
 def _numbers_hint(reading: Reading) -> str:
     """Say how numbers become dates: only their owner knows what they count."""
-    name, asked = reading.column.name, "timestamptz" if reading.kind is Kind.INSTANT else "timestamp"
+    name, is_instant = reading.column.name, reading.kind is Kind.INSTANT
+    seconds = override_hint(name, "timestamptz" if is_instant else "timestamp", "s")
+    seconds += "" if is_instant else f" {_OR_INSTANTS}"
     julian = f"strftime('%Y-%m-%d %H:%M:%f', {quoted(name)}) AS {quoted(name)}"
     return (
-        f"for numbers of seconds since 1970 (or ms, us, ns) write {override_hint(name, asked, 's')}; "
+        f"for numbers of seconds since 1970 (or ms, us, ns) write {seconds}; "
         f"for Julian days {override_hint(name, 'timestamp')} and a query with {julian}; or {cast_hint(name)}"
     )
 

@@ -85,7 +85,7 @@ def type_of_values(name: str, counts: Mapping[str, int], declared: str) -> Colum
         f"column {name!r} is of no declared type and holds values that have none in common: "
         f"{counted_classes(counts)}"
         + (f", {counts[INEXACT]} of them beyond 2^53" if counts[INEXACT] else ""),
-        hint=cast_hint(name),
+        hint=f"write {override_hint(name, 'string')}, or {cast_hint(name)}",
     )
 
 
@@ -106,6 +106,19 @@ def misfit_hint(name: str, asked: str = "string") -> str:
     """
     override = override_hint(name, asked)
     return f"write {override} for all its values, {cast_hint(name)}, or leave it out with `exclude`"
+
+
+def misfits_hint(mends: Mapping[str, str]) -> str:
+    """Say what to do with values that do not fit several columns.
+
+    Args:
+        mends: By column, the type that can hold all its values.
+    """
+    types = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {asked}" for name, asked in mends.items())
+    return (
+        f"write `columns: {{{types}}}` for all their values, cast them as text in a query, or leave them out "
+        "with `exclude`"
+    )
 
 
 def override_hint(name: str, *asked: str) -> str:
