@@ -147,6 +147,10 @@ class CsvDecoder:
     def _column_error(self, index: int, what: str) -> ColumnError:
         column = self._columns[index]
         hint = "give it the type string under `columns`, or leave it out with `exclude`"
+        if column.fidelity is Fidelity.LOSSY:
+            hint = "take the type out of `columns`, or write another there, such as string"
+            if column.type.kind is Kind.DECIMAL and "has more digits" in what:
+                hint = "write another precision and scale under `columns`, or take the type out there"
         if what.startswith("invalid UTF8"):
             hint = "mend the bytes in the database, or give the column the type binary under `columns`"
         return ColumnError(

@@ -128,6 +128,24 @@ def test_a_value_that_does_not_fit_names_its_column(wanted: Column, text: str) -
     assert "`columns`" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "text", "mend"),
+    [
+        (column(Kind.DECIMAL, scale=2, lossy=True), "1.234", "write another precision and scale"),
+        (column(Kind.DECIMAL, scale=2, lossy=True), "one", "take the type out of `columns`"),
+        (column(Kind.INT64, lossy=True), "1.5", "take the type out of `columns`"),
+        (column(Kind.TIME), "24:00:00", "give it the type string"),
+    ],
+    ids=lambda v: str(v.type) if isinstance(v, Column) else v,
+)
+def test_the_mend_of_a_type_asked_for(wanted: Column, text: str, mend: str) -> None:
+    """A type that the config asks for can be taken out of it, or made wider; another cannot."""
+    with pytest.raises(ColumnError) as caught:
+        decode([[text]], wanted)
+
+    assert (caught.value.hint or "").startswith(mend)
+
+
 def test_types_asked_for_by_name_arrive() -> None:
     """Text that holds numbers, dates and JSON arrives as those."""
     rows: list[list[str | None]] = [
