@@ -124,16 +124,19 @@ def _moment_hint(column: Column, engine: str) -> str:
     seconds, text, mark = _MOMENTS[engine]
     name = mark + column.name.replace(mark, mark * 2) + mark
     declared = column.source_type.lower()
+    is_epoch = bool(_NUMBER.match(column.type.kind) or _DECIMAL_AS_TEXT.match(declared))
     if declared.startswith("year"):
         condition, moment = "", f"MAKEDATE({name}, 1)"
-    elif _NUMBER.match(column.type.kind) or _DECIMAL_AS_TEXT.match(declared):
+    elif is_epoch:
         condition, moment = "if it counts seconds since 1970, ", seconds.format(name)
     elif _TEXT.match(declared) or (engine == "sqlite" and column.type.kind is Kind.STRING):
         condition, moment = "if it holds ISO dates, ", text.format(name)
     else:
         return "partition by a date or a timestamp, or make one in a query"
     if engine == "sqlite":
-        return f"{condition}write `columns: {{{json.dumps(column.name, ensure_ascii=False)}: {moment}}}`"
+        written = f"`columns: {{{json.dumps(column.name, ensure_ascii=False)}: {moment}}}`"
+        # Text is an instant only with an offset, numbers always.
+        return f"{condition}write {written}" + (" (or timestamptz, for days in a zone)" if is_epoch else "")
     return f"{condition}cast it in a query: SELECT …, {moment} AS {name} FROM …"
 
 

@@ -81,6 +81,7 @@ def test_a_partition_column_that_is_no_date_is_told_with_what_to_write(
     assert (
         error == f"{where}: column {column!r} is {shown}, expected DATE, DATETIME, TIMESTAMP or TIMESTAMPTZ"
     )
+    assert hint.endswith("(or timestamptz, for days in a zone)") == (engine == "sqlite" and column == "n")
     run_well(tmp_path, database.source, _as_mended(export, hint), validate=True)
     landed = {row[0]: label for label, rows in rows_by_manifest(root).items() for row in rows}
     assert landed == {number: day or NULL for number, day in enumerate(days, 1)}
