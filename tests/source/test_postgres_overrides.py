@@ -41,6 +41,13 @@ TOO_NARROW: list[tuple[str, str, Kind | ColumnType]] = [
     ("double precision", "0.125", DECIMAL),
     ("double precision", "1e39", Kind.FLOAT32),
     ("double precision", "0.123456789", Kind.FLOAT32),
+    ("double precision", "0.1", Kind.FLOAT32),
+    ("double precision", "1e-50", Kind.FLOAT32),
+    ("double precision", "18446744073709551616", Kind.UINT64),
+    ("real", "2147483648", Kind.INT32),
+    ("bigint", "1234567890123456800", Kind.FLOAT64),
+    ("bigint", "9223372036854775807", Kind.FLOAT64),
+    ("numeric", "1234567890123456800", Kind.FLOAT64),
     ("text", "'4x'", Kind.INT64),
     ("text", "''", Kind.INT64),
     ("text", "'0x10'", Kind.INT64),
@@ -70,6 +77,35 @@ def test_a_value_that_the_wanted_type_cannot_hold_is_refused(postgres_database: 
         )
         with pytest.raises(ColumnError, match="'the value'"):
             read_all(postgres_database, table=f"t{number}", overrides=_wanted(wanted))
+
+
+# The shortest text of each of these is another number, or the text of a number that is another.
+HELD: list[tuple[str, str, Kind, float]] = [
+    ("real", "123456792", Kind.INT32, 123456792),
+    ("double precision", "4611686018427387904", Kind.INT64, 2**62),
+    ("double precision", "-9223372036854775808", Kind.INT64, -(2**63)),
+    ("double precision", "18446744073709549568", Kind.UINT64, 2**64 - 2048),
+    ("double precision", "3.4028234663852886e38", Kind.FLOAT32, float(2**128 - 2**104)),
+    ("double precision", "'-Infinity'", Kind.FLOAT32, float("-inf")),
+    ("double precision", "'-0'", Kind.FLOAT32, -0.0),
+    ("bigint", "1152921504606846976", Kind.FLOAT64, float(2**60)),
+    ("bigint", "1152921504606846976", Kind.FLOAT32, float(2**60)),
+    ("numeric", "4611686018427387904", Kind.FLOAT64, float(2**62)),
+    ("numeric", "0.1", Kind.FLOAT64, 0.1),
+]
+
+
+def test_a_large_number_that_the_wanted_type_holds_is_the_same_number(postgres_database: Database) -> None:
+    """A float that is whole, or a whole number that is a float, arrives as itself whatever its text is."""
+    for number, (sql_type, literal, wanted, expected) in enumerate(HELD):
+        postgres_database.execute(
+            f'CREATE TABLE t{number} (a int, "the value" {sql_type});'
+            f" INSERT INTO t{number} VALUES (1, NULL), (2, {literal})"
+        )
+        rows = read_all(postgres_database, table=f"t{number}", overrides=_wanted(wanted))
+        values = rows.column("the value").to_pylist()
+        assert values == [None, expected], (sql_type, literal, wanted)
+        assert str(values[1]) == str(expected)
 
 
 MAKES_NO_SENSE: list[tuple[str, Kind | ColumnType, str]] = [

@@ -359,7 +359,7 @@ OVERRIDDEN = (
     Case(
         "double precision",
         "float32",
-        ("0.1", "0.5", "'NaN'", "'-Infinity'", "0"),
+        ("0.5", "-1024.03125", "'NaN'", "'-Infinity'", "0"),
         override="float32",
         fidelity=LOSSY,
     ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
 from rivet.source.columns import refused_override
-from rivet.source.numbers import FLOATS, INTEGERS, NUMBERS
+from rivet.source.numbers import FLOATS, NUMBERS
 from rivet.source.postgres.numbers import holds, number_of
 from rivet.source.postgres.types import SourceType, becomes
 
@@ -32,6 +32,36 @@ _UNFIT = {
 }
 _NOT_A_NUMBER = "{v} = 'NaN'"
 _NOT_FINITE = "{v} <= -1e131071 OR {v} >= 1e131071"
+
+# The shortest text of a float is another number than the float itself once it is large: a whole one is
+# written with all its digits. Beyond eight bytes it fits no kind of whole number.
+_WHOLE_OF_FLOAT = {
+    False: (
+        "CASE WHEN {v} >= -9223372036854775808 AND {v} < 9223372036854775808 AND pg_catalog.trunc({v}) = {v} "
+        f"THEN CAST(CAST({{v}} AS pg_catalog.int8) AS pg_catalog.text) ELSE {_TEXT} END"
+    ),
+}
+_WHOLE_OF_FLOAT[True] = (
+    "CASE WHEN {v} >= 9223372036854775808 AND {v} < 18446744073709551616 THEN CAST(9223372036854775808 + "
+    "CAST({v} - 9223372036854775808 AS pg_catalog.int8) AS pg_catalog.text) ELSE "
+    f"{_WHOLE_OF_FLOAT[False]} END"
+)
+# Whether a float holds a number is asked of the server, by going there and back within its range: 2^63 has no
+# way back, and a double that is too small or too large for a float4 none there. What does not come back is
+# written as something that is no number, which the decoder refuses with the value.
+_INEXACT = f"ELSE {_TEXT} || ' is not exact' END"
+_FLOAT_OF_WHOLE = (
+    "CASE WHEN {v} = pg_catalog.trunc(CAST({v} AS pg_catalog.numeric)) "
+    "AND {v} BETWEEN -9223371487098961920 AND 9223371487098961920 "
+    "THEN CASE WHEN CAST(CAST({v} AS pg_catalog.{f}) AS pg_catalog.int8) = {v} "
+    f"THEN CAST(CAST({{v}} AS pg_catalog.{{f}}) AS pg_catalog.text) {_INEXACT} ELSE {_TEXT} END"
+)
+_NARROWED = (
+    f"CASE WHEN {{v}} = 'NaN' OR {{v}} = 0 OR pg_catalog.abs({{v}}) = 'Infinity' THEN {_TEXT} "
+    "WHEN pg_catalog.abs({v}) BETWEEN 1.401298464324817e-45 AND 3.4028234663852886e38 "
+    "AND CAST(CAST({v} AS pg_catalog.float4) AS pg_catalog.float8) = {v} "
+    f"THEN CAST(CAST({{v}} AS pg_catalog.float4) AS pg_catalog.text) {_INEXACT}"
+)
 
 _SAME_VALUES = {("uuid", Kind.UUID), ("json", Kind.JSON), ("jsonb", Kind.JSON)}
 _FROM_TEXT = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.UUID, Kind.JSON)
@@ -134,10 +164,12 @@ def _number_cell(source: SourceType, own: Kind, wanted: Kind) -> str:
         return "CAST({v} AS pg_catalog.numeric)"
     if (own, wanted) == (Kind.FLOAT32, Kind.FLOAT64):
         return "CAST({v} AS pg_catalog.float8)"  # the same number, of which a float4's text is a rounded one
-    if own in FLOATS and wanted in INTEGERS:
-        # Without an exponent, as whole numbers are read; beyond the bound it is none of them anyway.
-        plain = f"CAST(CAST({_TEXT} AS pg_catalog.numeric) AS pg_catalog.text)"
-        return f"CASE WHEN pg_catalog.abs({{v}}) < 1e30 THEN {plain} ELSE {_TEXT} END"
+    if own in FLOATS and wanted not in FLOATS:
+        return _WHOLE_OF_FLOAT[wanted is Kind.UINT64]
+    if (own, wanted) == (Kind.FLOAT64, Kind.FLOAT32):
+        return _NARROWED
+    if source.name in ("int4", "int8", "numeric") and wanted in FLOATS:
+        return _FLOAT_OF_WHOLE.replace("{f}", "float4" if wanted is Kind.FLOAT32 else "float8")
     return VALUE
 
 
