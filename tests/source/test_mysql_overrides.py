@@ -23,7 +23,26 @@ NOT_HELD = [
     ("decimal(12,2)", "0.50", "int64", ()),
     ("decimal(12,2)", "0.05", "decimal", (12, 1)),
     ("decimal(40,2)", "1234567890123456789.05", "float64", ()),
+    ("bigint", "1234567890123456800", "float64", ()),
+    ("bigint", "-1234567890123456800", "float64", ()),
+    ("bigint", "9223372036854775807", "float64", ()),
+    ("bigint unsigned", "9223372036854775807", "float64", ()),
+    ("bigint unsigned", "18446744073709551615", "float64", ()),
+    ("bigint", "9007199254740993", "float32", ()),
+    ("bigint", "9223372036854775807", "float32", ()),
+    ("int", "16777217", "float32", ()),
+    ("int", "-2147483647", "float32", ()),
     ("double", "0.123456789", "float32", ()),
+    ("double", "0.1", "float32", ()),
+    ("double(20,3)", "0.1", "float32", ()),
+    ("double", "16777217", "float32", ()),
+    ("double", "1e-45", "float32", ()),
+    ("double", "3.5e38", "float32", ()),
+    ("double", "-1e308", "float32", ()),
+    ("double", "9223372036854775808", "int64", ()),
+    ("double", "18446744073709551616", "uint64", ()),
+    ("double", "-9223372036854777856", "int64", ()),
+    ("double", "4503599627370495.5", "int64", ()),
     ("double", "1e19", "int64", ()),
     ("double", "0.5", "int64", ()),
     ("bit(10)", "256", "uint8", ()),
@@ -57,6 +76,34 @@ def test_what_a_type_cannot_hold_fails(
     mysql_family.execute(f"INSERT INTO t VALUES ({value})")
     with pytest.raises(ColumnError, match="'the v'"):
         read_all(mysql_family, table="t", overrides=asked)
+
+
+HELD = [
+    ("double", "float32", ["0.5", "16777218", "0", "-1.25"]),
+    ("double(20,3)", "float32", ["0.125", "-3"]),
+    ("int", "float32", ["16777218", "-16777218", "0", "-1"]),
+    ("bigint", "float32", ["16777218", "-16777218", "0"]),
+    ("bigint", "float64", ["1152921504606846976", "-9223372036854775808", "1234567890123456768", "-1", "0"]),
+    ("bigint unsigned", "float64", ["18446744073709549568", "9223372036854775808", "9007199254740994", "0"]),
+    ("bit(64)", "float64", ["9223372036854775808", "3"]),
+    ("double", "int64", ["9007199254740994", "1152921504606846976", "-9223372036854775808", "0", "-7"]),
+    ("double", "uint64", ["18446744073709549568", "9223372036854775808", "9223372036854774784", "0"]),
+    ("double(20,3)", "int64", ["9007199254740994", "-12"]),
+    ("float", "int64", ["1152921504606846976", "-16777218"]),
+    ("float", "int8", ["-128", "127"]),
+]
+
+
+@pytest.mark.parametrize(("declaration", "word", "values"), HELD)
+def test_what_a_type_can_hold_comes_exactly(
+    mysql_family: Database, declaration: str, word: str, values: list[str]
+) -> None:
+    """Numbers that the asked type equals arrive as themselves, to the ends of its range."""
+    rows = ", ".join(f"({n}, {value})" for n, value in enumerate(values))
+    mysql_family.execute(f"CREATE TABLE t (n int PRIMARY KEY, v {declaration}); INSERT INTO t VALUES {rows}")
+    read = read_all(mysql_family, table="t", overrides={"v": override(word)}).sort_by("n")
+    number = float if word.startswith("float") else int
+    assert [str(v) for v in read.column("v").to_pylist()] == [str(number(value)) for value in values]
 
 
 SENSELESS = [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
 from rivet.source.columns import refused_override
 from rivet.source.mysql.types import Family, SourceType
-from rivet.source.numbers import INTEGERS, NUMBERS, holds_decimals, holds_whole
+from rivet.source.numbers import FLOATS, INTEGERS, NUMBERS, holds_decimals, holds_whole
 
 QUOTE = b"\x14"  # the control character "device control four"
 
@@ -27,11 +27,27 @@ _OWN_BYTES = {
 # What is not its text as it stands. A float is printed with six digits, and one declared with decimals is
 # rounded to them (and not + 0e0, which takes the sign off a zero); a bit string is printed as its bytes.
 _PRINTED = {Family.FLOAT: "{v} * 1e0", Family.BITS: "{v} + 0"}
-# A whole number in digits: from 1e15 on, a float is printed with an exponent.
+_NOT_EXACT = "' is not exact'"  # behind a number, what the decoder takes for none and shows
+_DOUBLE = "({v} * 1e0)"
+# A whole number in digits: from 1e15 on, a double is printed with an exponent and as its shortest text, which
+# is another whole number. A cast to a bigint is exact; MySQL's, from a double, ends at 2^63 even if unsigned.
 _WHOLE_FLOAT = (
-    "IF({v} = TRUNCATE({v}, 0) AND ABS({v}) <= 9007199254740992, "
-    "CONCAT(CAST({v} AS DECIMAL(16,0))), CONCAT({v} * 1e0))"
+    f"IF({_DOUBLE} = TRUNCATE({_DOUBLE}, 0), CASE "
+    f"WHEN {_DOUBLE} < -9223372036854775808e0 OR {_DOUBLE} >= 18446744073709551616e0 THEN CONCAT({_DOUBLE}) "
+    f"WHEN {_DOUBLE} < 9223372036854775808e0 THEN CONCAT(CAST({_DOUBLE} AS SIGNED)) "
+    f"ELSE CONCAT(CAST({_DOUBLE} - 9223372036854775808e0 AS SIGNED) + 9223372036854775808) END, "
+    f"CONCAT({_DOUBLE}))"
 )
+# True for a double that a float equals, in arithmetic, as older servers know no cast to it: its first 24 bits
+# (by Dekker's split) are all of it, and it is a whole multiple of the least float, 2^-149.
+_IS_FLOAT32 = (
+    f"ABS({_DOUBLE}) <= 3.4028234663852886e38 "
+    f"AND {_DOUBLE} * 536870913e0 - ({_DOUBLE} * 536870913e0 - {_DOUBLE}) = {_DOUBLE} "
+    f"AND FLOOR({_DOUBLE} * 7.1362384635297994e44) = {_DOUBLE} * 7.1362384635297994e44"
+)
+# True for a whole number that a double equals. Above zero it is not cast back, as that ends at the greatest
+# bigint, which would seem to be exact.
+_IS_FLOAT64 = "IF({v} < 0, CAST({v} * 1e0 AS SIGNED) = {v}, CHAR_LENGTH(TRIM(BOTH '0' FROM BIN({v}))) <= 53)"
 _HEX_GROUPS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 _UUID_OF_BYTES = f"CONCAT_WS('-', {', '.join(f'SUBSTR(HEX({{v}}), {i}, {n})' for i, n in _HEX_GROUPS)})"
 
@@ -121,8 +137,18 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
         return Rendering(target, fidelity, value, is_quoted=True)
     if family is Family.FLOAT and (kind in INTEGERS or kind is Kind.DECIMAL):
         return Rendering(target, fidelity, _WHOLE_FLOAT)
+    if kind in FLOATS and fidelity is Fidelity.LOSSY and source.becomes.kind in (*INTEGERS, Kind.FLOAT64):
+        return Rendering(target, fidelity, _exact_float(source, kind))
     fits = _FITS.get(family, "") if kind.is_temporal else ""
     return Rendering(target, fidelity, _PRINTED.get(family, "{v}"), fits=fits)
+
+
+def _exact_float(source: SourceType, kind: Kind) -> str:
+    """Write the SQL for a number that becomes a float: its text where a float equals it, else no number."""
+    checks = [] if source.family is Family.FLOAT else [_IS_FLOAT64]
+    checks += [_IS_FLOAT32] if kind is Kind.FLOAT32 else []
+    value = f"IF({' AND '.join(checks)}, CONCAT({_DOUBLE}), CONCAT({{v}}, {_NOT_EXACT}))"
+    return value.replace("{v}", f"({_PRINTED.get(source.family, '{v}')})")
 
 
 def _fidelity(source: SourceType, target: ColumnType) -> Fidelity | None:
