@@ -78,8 +78,9 @@ def _application_default(settings: GcsDestinationSettings) -> Any:
         said = str(exc.args[0] if exc.args else exc).rstrip(".")
         raise DestinationDenied(
             f"no credentials for {settings.label!r} at Google Cloud Storage: {said}",
-            hint="run gcloud auth application-default login, or set credentials_file; "
-            "for a bucket that is open to all set anonymous: true",
+            hint="run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS, and "
+            "STORAGE_EMULATOR_HOST for an emulator; or in a config, which --config names, credentials_file, "
+            "or anonymous: true for a bucket that is open to all",
         ) from exc
     return credentials
 

@@ -169,7 +169,8 @@ _GARBLED = _Meaning(
 _NONE = _Meaning(
     DestinationDenied,
     "no credentials were found",
-    "set access_key_env and secret_key_env, or a profile, or what the AWS SDK looks for",
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_ENDPOINT_URL_S3 for a store that is not AWS; "
+    "or in a config, which --config names, access_key_env and secret_key_env, or a profile",
 )
 _CHAIN = _Meaning(DestinationDenied, "the credentials cannot be had", "log in again, or correct the profile")
 _STATED = _Meaning(DestinationError, "the settings do not fit", "correct bucket, region or endpoint_url")
