@@ -9,16 +9,27 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.engines import ENGINES, BenchFailed
-from benchmarks.race import Contestant, duckdb, environment, race, rivet, rows_by_day, run_once, weigh
+from benchmarks.race import (
+    Contestant,
+    duckdb,
+    environment,
+    race,
+    rivet,
+    rivet_to_s3,
+    rows_by_day,
+    run_once,
+    weigh,
+)
 from benchmarks.report import GOAL_ROWS, machine, machine_text, measured, measured_text
 from tests.servers.database import run
+from tests.servers.s3 import run_s3
 
 
 def main(words: list[str] | None = None) -> int:
@@ -32,7 +43,7 @@ def main(words: list[str] | None = None) -> int:
         engines, code = [], 0
         for name in arguments.engine or ENGINES:
             try:
-                engines.append(_measure(name, arguments.rows, arguments.repeat, scratch / name))
+                engines.append(_measure(name, arguments, scratch / name))
             except (pytest.skip.Exception, pytest.fail.Exception) as missing:  # a server or its client
                 print(f"\n{ENGINES[name].title} is not measured: {missing}", flush=True)
             except BenchFailed as failed:
@@ -44,10 +55,13 @@ def main(words: list[str] | None = None) -> int:
     return code if engines else 1
 
 
-def _measure(name: str, rows: int, repeat: int, directory: Path) -> dict[str, Any]:
-    engine = ENGINES[name]
+def _measure(name: str, arguments: argparse.Namespace, directory: Path) -> dict[str, Any]:
+    engine, rows, repeat = ENGINES[name], arguments.rows, arguments.repeat
     directory.mkdir()
-    with engine.start() as server, server.fresh_database() as database:
+    with ExitStack() as stack:
+        server = stack.enter_context(engine.start())
+        database = stack.enter_context(server.fresh_database())
+        bucket = stack.enter_context(run_s3()).make_bucket() if arguments.s3 else None
         _tell(f"{engine.title}: making {rows:,} rows")
         database.execute(engine.fill.format(rows=rows))
         with server.connect(database.name) as connection:
@@ -55,6 +69,8 @@ def _measure(name: str, rows: int, repeat: int, directory: Path) -> dict[str, An
                 run(connection, statement)
         os.sync()
         days, visible = rows_by_day(engine, database), environment(engine, database)
+        if bucket:
+            visible |= bucket.environment
         _tell("each contestant once, untimed")
         with database.recording() as statements:
             run_once(rivet(database), visible, directory / "rivet-untimed", days)
@@ -62,14 +78,15 @@ def _measure(name: str, rows: int, repeat: int, directory: Path) -> dict[str, An
         csv_bytes, lines = weigh(floor, visible)
         if not lines == sum(days.values()) == rows:
             raise BenchFailed(f"the floor reads {lines} rows of {sum(days.values())}, expected {rows}")
-        listed = [Contestant("floor", lambda _: floor, writes=False), rivet(database)]
-        if scanner := duckdb(engine):
-            run_once(scanner, visible, directory / "duckdb-untimed", days)
-            listed.append(scanner)
+        first = [] if bucket else [Contestant("floor", lambda _: floor, writes=False)]
+        last = rivet_to_s3(database, bucket) if bucket else duckdb(engine)
+        if last is not None:
+            run_once(last, visible, directory / f"{last.name}-untimed", days)
+        listed = [*first, rivet(database), *([last] if last else [])]
         runs = race(listed, visible, repeat, directory, days, tell=_tell)
         facts = measured(engine, dict(database.fetch(engine.settings)), days, csv_bytes, runs)
     print(f"\n{measured_text(facts)}", flush=True)
-    if scanner is None:
+    if last is None:
         package = f"duckdb-extension-{engine.scanner[0].replace('_', '-')}"
         print(f"DuckDB is not to be had here: pip install {package}, of the version of duckdb", flush=True)
     return facts
@@ -97,6 +114,7 @@ def _parse(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--engine", action="append", choices=ENGINES, help="one engine only; repeatable (all of them)"
     )
+    parser.add_argument("--s3", action="store_true", help="Rivet alone, to local disk and to an S3 server")
     parser.add_argument("--keep", type=_empty, metavar="DIR", help="write trees, configs and logs there")
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write all figures there, too")
     return parser.parse_args(words)

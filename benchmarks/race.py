@@ -19,6 +19,7 @@ from benchmarks.engines import BenchFailed, Engine
 from rivet.export.parts import ROW_GROUP_ROWS
 from rivet.plan.windows import NULL_VALUE
 from tests.servers.database import Database
+from tests.servers.s3 import S3Bucket
 
 HERE = Path(__file__).resolve().parent
 COMPRESSION_LEVEL = 1
@@ -30,12 +31,13 @@ Days = Mapping[str, int]
 class Contestant:
     """A program that reads the whole table; `command` gives its words for the directory of one run.
 
-    One that writes leaves its partitions in `tree/` there.
+    One that writes leaves its partitions in `tree/` there, or `fetch` brings them there once it is timed.
     """
 
     name: str
     command: Callable[[Path], list[str]]
     writes: bool = True
+    fetch: Callable[[Path], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,31 @@ class Run:
 
 def rivet(database: Database) -> Contestant:
     """Give Rivet, which exports the table by day with a config in the directory of the run."""
+    destination = {"type": "local", "path": "./tree/{partition}/"}
+    return Contestant("rivet", lambda directory: _rivet_command(directory, database, destination))
+
+
+def rivet_to_s3(database: Database, bucket: S3Bucket) -> Contestant:
+    """Give Rivet, which exports the same into a bucket, below a prefix named as the directory of the run."""
 
     def command(directory: Path) -> list[str]:
-        config = directory / "rivet.yaml"
-        config.write_text(json.dumps(_rivet_config(database)), encoding="utf-8")
-        return [sys.executable, "-m", "rivet", "run", "--config", str(config)]
+        prefix = f"{directory.name}/{{partition}}/"
+        return _rivet_command(directory, database, {**bucket.section, "prefix": prefix})
 
-    return Contestant("rivet", command)
+    def fetch(directory: Path) -> None:
+        prefix = f"{directory.name}/"
+        for key in bucket.keys(prefix):
+            file = directory / "tree" / key.removeprefix(prefix)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(bucket.read(key))
+
+    return Contestant("rivet-s3", command, fetch=fetch)
+
+
+def _rivet_command(directory: Path, database: Database, destination: Mapping[str, object]) -> list[str]:
+    config = directory / "rivet.yaml"
+    config.write_text(json.dumps(_rivet_config(database, destination)), encoding="utf-8")
+    return [sys.executable, "-m", "rivet", "run", "--config", str(config)]
 
 
 def duckdb(engine: Engine) -> Contestant | None:
@@ -160,6 +180,8 @@ def run_once(contestant: Contestant, environment: Mapping[str, str], directory: 
     if process.returncode:
         end = log.read_text(encoding="utf-8", errors="replace")[-2000:]
         raise BenchFailed(f"{contestant.name} ended with code {process.returncode}\n{end}")
+    if contestant.fetch is not None:
+        contestant.fetch(directory)
     files = check_tree(contestant.name, directory / "tree", days) if contestant.writes else []
     figures = json.loads(result.read_text(encoding="utf-8"))
     return Run(**figures, files=len(files), written_bytes=sum(file.stat().st_size for file in files))
@@ -190,7 +212,7 @@ def rows_by_day(engine: Engine, database: Database) -> dict[str, int]:
     return {NULL_VALUE if day is None else day: rows for day, rows in database.fetch(engine.days)}
 
 
-def _rivet_config(database: Database) -> dict[str, object]:
+def _rivet_config(database: Database, destination: Mapping[str, object]) -> dict[str, object]:
     export = {
         "name": "events",
         "table": "events",
@@ -199,7 +221,7 @@ def _rivet_config(database: Database) -> dict[str, object]:
         "partition_key": "day",
         "compression": "zstd",
         "compression_level": COMPRESSION_LEVEL,
-        "destination": {"type": "local", "path": "./tree/{partition}/"},
+        "destination": destination,
     }
     source = {"type": database.server.source_type, "url_env": "BENCH_DATABASE_URL"}
     return {"source": source, "exports": [export]}

@@ -38,14 +38,7 @@ def test_a_small_bench_measures_every_contestant_and_leaves_nothing(
     request.getfixturevalue(engine)  # skips where the server cannot be had
     file = tmp_path / "figures.json"
     words = ["--rows", str(ROWS), "--repeat", "1", "--engine", engine, "--json", str(file)]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", *words],
-        cwd=HOME,
-        env=os.environ | {"TMPDIR": str(temporary)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _run(words, temporary)
     assert done.returncode == 0, done.stdout + done.stderr
     (measured,) = json.loads(file.read_text(encoding="utf-8"))["engines"]
     assert (measured["rows"], measured["null_rows"], measured["rounds"]) == (ROWS, 2, 1)
@@ -56,6 +49,33 @@ def test_a_small_bench_measures_every_contestant_and_leaves_nothing(
     assert [ratio["against"] for ratio in measured["ratios"]] == ["floor", "duckdb"]
     assert "rivet / floor" in done.stdout
     assert not list(temporary.iterdir())
+
+
+@pytest.mark.usefixtures("s3", "postgres")  # skips where one cannot be had
+def test_a_small_bench_of_s3_measures_both_places(temporary: Path, tmp_path: Path) -> None:
+    """Rivet to local disk and to an S3 server leave the same rows, and their ratio is told."""
+    file = tmp_path / "figures.json"
+    words = ["--s3", "--rows", str(ROWS), "--repeat", "1", "--engine", "postgres", "--json", str(file)]
+    done = _run(words, temporary)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (measured,) = json.loads(file.read_text(encoding="utf-8"))["engines"]
+    runs = {each["name"]: each["runs"] for each in measured["contestants"]}
+    assert {name: len(each) for name, each in runs.items()} == {"rivet": 1, "rivet-s3": 1}
+    assert runs["rivet-s3"][0]["files"] == runs["rivet"][0]["files"] == measured["partitions"]
+    assert [(ratio["of"], ratio["against"]) for ratio in measured["ratios"]] == [("rivet-s3", "rivet")]
+    assert "rivet-s3 / rivet" in done.stdout
+    assert not list(temporary.iterdir())
+
+
+def _run(words: list[str], temporary: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *words],
+        cwd=HOME,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(
