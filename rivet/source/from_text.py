@@ -7,7 +7,7 @@ offset is lost, and no number is rounded.
 from __future__ import annotations
 
 from binascii import unhexlify
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -132,11 +132,21 @@ def _floats(texts: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def _check_exact(values: pa.Array, texts: pa.Array, column_type: ColumnType) -> None:
-    """Refuse a number whose text the float does not hold: the shortest text of it says another number."""
-    given, back = _number(texts), _number(pc.cast(values, pa.string()))
-    sign, digits, exponent = (pc.equal(g, b) for g, b in zip(given, back, strict=True))
-    is_same = pc.fill_null(pc.and_(pc.and_(sign, digits), exponent), fill_value=False)
+    """Refuse a number whose text the float does not hold: the shortest text of it says another number.
+
+    A float32 may also be told by the shortest text of the double that equals it.
+    """
+    given = _number(texts)
+    is_same = _say_the_same(given, _number(pc.cast(values, pa.string())))
+    if column_type.kind is Kind.FLOAT32:
+        doubles = pc.cast(values, pa.float64())
+        is_same = pc.or_(is_same, _say_the_same(given, _number(pc.cast(doubles, pa.string()))))
     _refuse(texts, pc.and_not(pc.is_finite(values), is_same), f"is not exact as a {column_type}")
+
+
+def _say_the_same(given: Sequence[pa.Array], back: Sequence[pa.Array]) -> pa.Array:
+    sign, digits, exponent = (pc.equal(g, b) for g, b in zip(given, back, strict=True))
+    return pc.fill_null(pc.and_(pc.and_(sign, digits), exponent), fill_value=False)
 
 
 def _decimal_numbers(texts: pa.Array, column_type: ColumnType) -> pa.Array:
