@@ -7,12 +7,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.conftest import REAL, REPOSITORY, environment, finish
 from tests.run.nights import assert_valid
 from tests.run.trees import NULL, rows_by_manifest
+from tests.servers.gcs import GcsBucket
 from tests.servers.mariadb import MysqlServer
 from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import S3Bucket
 from tests.servers.sqlite import SqliteDatabase
 
 SHOP = """
@@ -116,6 +119,57 @@ def test_the_example_of_several_exports(tmp_path: Path, postgres: PostgresServer
     for name in labels:
         assert_valid(tmp_path / "lake" / name)
         assert (tmp_path / "lake" / name / labels[name][0] / "_manifest.json").is_file()
+
+
+def _in_our_buckets(example: str, bucket: S3Bucket | GcsBucket) -> tuple[str, dict[str, str]]:
+    """Put an example's exports into a test's bucket, leaving out what a test server has not got.
+
+    Give the text, and the prefix of each export up to its partitions.
+    """
+    config = yaml.safe_load((REPOSITORY / "configs" / example).read_text(encoding="utf-8"))
+    for export in config["exports"]:
+        shown = export["destination"]
+        assert shown["type"] == bucket.section["type"]
+        kept = {"prefix": shown["prefix"], "addressing_style": shown.get("addressing_style")}
+        export["destination"] = {k: v for k, v in (bucket.section | kept).items() if v is not None}
+    roots = {e["name"]: e["destination"]["prefix"].partition("{partition}")[0] for e in config["exports"]}
+    return yaml.safe_dump(config), roots
+
+
+def _days_below(bucket: S3Bucket | GcsBucket, root: str) -> set[str]:
+    keys = bucket.keys(root)
+    return {key.removeprefix(root).split("/")[0] for key in keys if key.endswith(".parquet")}
+
+
+def _run_in(directory: Path, example: str, text: str, bucket: S3Bucket | GcsBucket, url: str) -> None:
+    (directory / example).write_text(text, encoding="utf-8")
+    variables = bucket.environment | {"DATABASE_URL": url}
+    for words in (["check", "--write"], ["run"], ["validate"]):
+        ended = finish(*REAL, *words, "--config", example, cwd=directory, env=environment(**variables))
+        assert ended.returncode == 0, ended.stderr.decode()
+
+
+def test_the_example_for_s3(tmp_path: Path, postgres: PostgresServer, s3_bucket: S3Bucket) -> None:
+    """A table by day and one by month, each below the prefix that the example names."""
+    text, roots = _in_our_buckets("s3.yaml", s3_bucket)
+    with postgres.fresh_database() as database:
+        database.execute(SHOP.format("timestamp"))
+
+        _run_in(tmp_path, "s3.yaml", text, s3_bucket, database.url)
+
+    assert _days_below(s3_bucket, roots["events"]) == {"day=2024-02-29", f"day={NULL}"}
+    assert _days_below(s3_bucket, roots["orders"]) == {"month=2024-01", "month=2024-02"}
+
+
+def test_the_example_for_gcs(tmp_path: Path, mariadb: MysqlServer, gcs_bucket: GcsBucket) -> None:
+    """A table by day, below the prefix that the example names."""
+    text, roots = _in_our_buckets("gcs.yaml", gcs_bucket)
+    with mariadb.fresh_database() as database:
+        database.execute(SHOP.format("datetime"))
+
+        _run_in(tmp_path, "gcs.yaml", text, gcs_bucket, database.url)
+
+    assert _days_below(gcs_bucket, roots["events"]) == {"day=2024-02-29", f"day={NULL}"}
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in (REPOSITORY / "configs").glob("*.yaml")))
