@@ -194,18 +194,25 @@ class Publisher:
         self._destination.delete(
             p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._entries
         )
-        self._destination.publish([part.file for staged in wave for part in staged.parts])
-        self._destination.settle(directories)
-        self._destination.publish([staged.manifest_file for staged in wave])
-        self._destination.settle(directories)
-        self._destination.publish([staged.marker_file for staged in wave])
-        self._destination.settle(directories)
+        # On a disk the syncs of all are one; in a store none waits for another.
+        groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
+        side_by_side(self._destination, self._make_visible, groups)
         self._destination.delete(name for path in directories for name in self._own_parts(path))
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._entries[entry.path] = entry
             self.tally.written += 1
             self.tally.bytes_written += entry.size_bytes
+
+    def _make_visible(self, group: Sequence[StagedPartition]) -> None:
+        directories = [staged.partition.path for staged in group]
+        for files in (
+            [part.file for staged in group for part in staged.parts],
+            [staged.manifest_file for staged in group],
+            [staged.marker_file for staged in group],
+        ):
+            self._destination.publish(files)
+            self._destination.settle(directories)
 
     def _remove_wave(self, wave: Sequence[PartitionEntry]) -> None:
         directories = [e.path for e in wave]

@@ -10,7 +10,6 @@ import pytest
 
 from rivet.destination.local import LocalDestination, LocalStaged
 from rivet.destination.memory import MemoryDestination
-from rivet.destination.protocol import Staged
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.run import run
@@ -107,11 +106,11 @@ def test_a_run_whose_staged_objects_no_other_can_sweep_notices_after_each_wave(
         def sweep(self, run_ids: Iterable[str]) -> None:
             """Reach nothing that waits on the other's side."""
 
-        def publish(self, staged: Sequence[Staged]) -> None:
-            """Publish, and let the other run begin and end once the first wave has its markers."""
+        def delete(self, names: Iterable[str]) -> None:
+            """Delete garbage, markers and, when the first wave ends, old parts: then comes the other run."""
             nonlocal calls
             calls += 1
-            super().publish(staged)
+            super().delete(names)
             if calls == 3:
                 assert run_over([*days, 1, 6]) == 0
 
