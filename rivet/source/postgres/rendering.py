@@ -35,16 +35,14 @@ _NOT_FINITE = "{v} <= -1e131071 OR {v} >= 1e131071"
 
 # The shortest text of a float is another number than the float itself once it is large: a whole one is
 # written with all its digits. Beyond eight bytes it fits no kind of whole number.
-_WHOLE_OF_FLOAT = {
-    False: (
-        "CASE WHEN {v} >= -9223372036854775808 AND {v} < 9223372036854775808 AND pg_catalog.trunc({v}) = {v} "
-        f"THEN CAST(CAST({{v}} AS pg_catalog.int8) AS pg_catalog.text) ELSE {_TEXT} END"
-    ),
-}
-_WHOLE_OF_FLOAT[True] = (
+_WHOLE_OF_FLOAT = (
+    "CASE WHEN {v} >= -9223372036854775808 AND {v} < 9223372036854775808 AND pg_catalog.trunc({v}) = {v} "
+    f"THEN CAST(CAST({{v}} AS pg_catalog.int8) AS pg_catalog.text) ELSE {_TEXT} END"
+)
+_UNSIGNED_OF_FLOAT = (
     "CASE WHEN {v} >= 9223372036854775808 AND {v} < 18446744073709551616 THEN CAST(9223372036854775808 + "
-    "CAST({v} - 9223372036854775808 AS pg_catalog.int8) AS pg_catalog.text) ELSE "
-    f"{_WHOLE_OF_FLOAT[False]} END"
+    "CAST({v} - 9223372036854775808 AS pg_catalog.int8) AS pg_catalog.text) "
+    f"ELSE {_WHOLE_OF_FLOAT} END"
 )
 # Whether a float holds a number is asked of the server, by going there and back within its range: 2^63 has no
 # way back, and a double that is too small or too large for a float4 none there. What does not come back is
@@ -165,7 +163,7 @@ def _number_cell(source: SourceType, own: Kind, wanted: Kind) -> str:
     if (own, wanted) == (Kind.FLOAT32, Kind.FLOAT64):
         return "CAST({v} AS pg_catalog.float8)"  # the same number, of which a float4's text is a rounded one
     if own in FLOATS and wanted not in FLOATS:
-        return _WHOLE_OF_FLOAT[wanted is Kind.UINT64]
+        return _UNSIGNED_OF_FLOAT if wanted is Kind.UINT64 else _WHOLE_OF_FLOAT
     if (own, wanted) == (Kind.FLOAT64, Kind.FLOAT32):
         return _NARROWED
     if source.name in ("int4", "int8", "numeric") and wanted in FLOATS:
