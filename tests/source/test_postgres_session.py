@@ -130,6 +130,25 @@ def test_a_session_only_reads_and_leaves_nothing(postgres_database: Database) ->
     wait_until_gone(postgres_database)
 
 
+def test_a_server_that_cannot_look_after_clients_is_read_all_the_same(
+    postgres_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A platform that refuses `client_connection_check_interval` is read in one snapshot, read-only."""
+    postgres_database.execute("CREATE TABLE t AS SELECT 1 AS i")
+    setting = "SELECT i, current_setting('client_connection_check_interval') AS looks FROM t"
+    assert read_all(postgres_database, query=setting).to_pylist() == [{"i": 1, "looks": "2s"}]
+
+    refused = "SET LOCAL client_connection_check_interval = 'never'"  # with the SQLSTATE of such a platform
+    monkeypatch.setattr("rivet.source.postgres.connecting._CLIENT_CHECK", refused)
+    with postgres_database.recording() as statements, source_of(postgres_database).session() as session:
+        relation = session.describe(Request(query=setting))
+        postgres_database.execute("INSERT INTO t VALUES (2)")
+        assert session.probe(relation, None).rows == 1
+        assert read_scan(session, relation).to_pylist() == [{"i": 1, "looks": "0"}]
+    # Twice each: the one that was refused, and the one that was not.
+    assert sum("REPEATABLE READ READ ONLY" in s for s in statements if s.startswith("BEGIN")) == 4
+
+
 def test_leaving_early_stops_the_query(postgres_database: Database) -> None:
     """A consumer that leaves, in the middle or before the first row, ends the server's work."""
     with source_of(postgres_database).session() as session:

@@ -16,6 +16,7 @@ from typing import Any
 import asyncpg
 import psycopg
 import sqlalchemy
+import sqlalchemy.exc
 from sqlalchemy.pool import NullPool
 
 from rivet.errors import SourceError, SourceUnavailable
@@ -28,6 +29,11 @@ _CLOSE_SECONDS = 5.0
 # wait for ever on a line that is gone.
 _KEEPALIVE = {"idle": 60, "interval": 15, "count": 4}
 _VERSION_WITH_TRANSACTION_TIMEOUT = 17
+# A server at work on a sort hears nothing of a run that was killed, and would work on up to its first row:
+# from 14 on it can look after the client itself. Where its platform cannot, it refuses the setting.
+_VERSION_WITH_CLIENT_CHECK = 14
+_CLIENT_CHECK = "SET LOCAL client_connection_check_interval = '2s'"
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 # Everything that changes the text of a value or the order of unsorted rows, and the timeouts that would end
 # a long export; for this transaction only, so that a transaction pooler hands nothing on.
@@ -73,7 +79,7 @@ async def open_bulk(login: Login, snapshot: str | None) -> Any:
     try:
         _keep_alive(connection)
         with translated("cannot begin a read-only transaction"):
-            await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            await _begin(connection)
         if snapshot is not None:
             with _joining():
                 await connection.execute(_join(snapshot))
@@ -87,6 +93,18 @@ async def open_bulk(login: Login, snapshot: str | None) -> Any:
         connection.terminate()
         raise
     return connection
+
+
+async def _begin(bulk: Any) -> None:
+    """Begin the transaction, watched by the server where it can; a refused setting would end it."""
+    if bulk.get_server_version().major >= _VERSION_WITH_CLIENT_CHECK:
+        try:
+            await bulk.execute(f"{_BEGIN}; {_CLIENT_CHECK}")
+        except asyncpg.InvalidParameterValueError:
+            await bulk.execute("ROLLBACK")
+        else:
+            return
+    await bulk.execute(_BEGIN)
 
 
 async def close_bulk(connection: Any) -> None:
@@ -138,10 +156,13 @@ def control_connection(login: Login, address: str | None, snapshot: str) -> Iter
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
     try:
+        major_version = driver_of(connection).info.server_version // 10_000
+        with translated("cannot begin a read-only transaction"):
+            _begin_control(connection, major_version)
         with _joining():
             run_text(connection, _join(snapshot))
         with translated("cannot pin the session's settings"):
-            run_text(connection, _pins(login, driver_of(connection).info.server_version // 10_000))
+            run_text(connection, _pins(login, major_version))
         yield connection
     finally:
         with suppress(Exception):  # it only ends a transaction that read
@@ -159,6 +180,18 @@ def driver_of(connection: sqlalchemy.Connection) -> psycopg.Connection[Any]:
 def run_text(connection: sqlalchemy.Connection, statement: str) -> sqlalchemy.CursorResult[Any]:
     """Run a statement as it stands: neither SQLAlchemy nor the driver looks for parameters in it."""
     return connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
+
+
+def _begin_control(connection: sqlalchemy.Connection, major_version: int) -> None:
+    """Begin as `_begin` does; without the setting, the next statement begins the transaction by itself."""
+    if major_version < _VERSION_WITH_CLIENT_CHECK:
+        return
+    try:
+        run_text(connection, _CLIENT_CHECK)
+    except sqlalchemy.exc.DBAPIError as exc:
+        if not isinstance(exc.orig, psycopg.errors.InvalidParameterValue):
+            raise
+        connection.rollback()
 
 
 @contextmanager
