@@ -102,3 +102,25 @@ def test_a_variable_counts_each_row_once(tmp_path: Path, mariadb_database: AnyDa
     run_well(tmp_path, mariadb_database.source, by_query(by_day(tmp_path / "tree"), query))
 
     assert sorted(row[0] for row in rows_by_glob(tmp_path / "tree")) == list(range(1, ROWS + 1))
+
+
+@pytest.mark.parametrize(
+    ("engine", "table", "column"),
+    [
+        ("postgres", "pg_catalog.pg_stat_activity", "backend_start"),
+        ("mariadb", "information_schema.TABLES", "CREATE_TIME"),
+    ],
+)
+def test_what_the_server_tells_of_itself_is_of_one_statement(
+    tmp_path: Path, database: AnyDatabase, engine: str, table: str, column: str
+) -> None:
+    """One scan reads the server's own state, which no snapshot holds, and manifests do not claim one."""
+    _make(database, engine)
+    export = by_day(tmp_path / "tree", table=table, partition_by=column)
+
+    outcome = run_well(tmp_path, database.source, export, validate=True)
+    assert (outcome.scans, outcome.consistency) == (1, "statement")
+    assert {m["source"]["consistency"] for m in manifests(tmp_path / "tree").values()} == {"statement"}
+
+    several = run_one(tmp_path, database.source, export | {"scan": "per_partition"})
+    assert (several.status, several.exit_code) == ("failed", 2)

@@ -271,6 +271,15 @@ def test_aria_has_no_snapshots(mariadb_database: Database) -> None:
     assert "t' is stored by Aria" in reason
 
 
+def test_a_sequence_has_no_snapshots(mariadb_database: Database) -> None:
+    """A sequence of MariaDB lies in InnoDB, and is overwritten in place all the same."""
+    mariadb_database.execute("CREATE TABLE t (id int); CREATE SEQUENCE numbers")
+    for request in ({"table": "numbers"}, {"query": "SELECT id, next_not_cached_value FROM t, numbers"}):
+        word, reason = consistency(described(mariadb_database, **request))
+        assert word is Consistency.STATEMENT
+        assert "numbers' is a sequence" in reason
+
+
 def test_a_doubt_is_no_promise(mysql_family: Database) -> None:
     """A stored function, a view that hides its text, and a text that cannot be read leave one statement."""
     server, name = mysql_family.server, mysql_family.name

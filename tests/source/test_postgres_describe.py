@@ -105,6 +105,39 @@ def test_a_foreign_table_has_no_snapshot(postgres_database: Database) -> None:
         assert "foreign" in relation.consistency_reason
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("TABLE pg_stat_activity", "pg_stat_get_activity()"),
+        ("TABLE pg_stat_user_tables", "pg_stat_get_"),
+        ("TABLE pg_locks", "pg_lock_status()"),
+        ("TABLE pg_settings", "pg_show_all_settings()"),
+        ("TABLE pg_replication_slots", "pg_get_replication_slots()"),
+        ("SELECT relname, relpages FROM pg_class", "'pg_catalog.pg_class'"),
+        ("TABLE information_schema.columns", "'pg_catalog.pg_att"),
+        ("SELECT i, last_value FROM t, numbers", "'public.numbers', which is a sequence"),
+    ],
+)
+def test_what_lies_in_no_snapshot_is_read_by_one_statement(
+    postgres_database: Database, query: str, said: str
+) -> None:
+    """The server's state, its catalogue and sequences change under a snapshot, also through views."""
+    postgres_database.execute(f"CREATE TABLE t (i int); CREATE SEQUENCE numbers; CREATE VIEW v AS {query}")
+    for relation in (describe(postgres_database, query=query), describe(postgres_database, "v")):
+        assert relation.consistency is Consistency.STATEMENT
+        assert said in relation.consistency_reason
+
+
+def test_functions_of_rows_alone_leave_the_snapshot(postgres_database: Database) -> None:
+    """Stable functions that hang on the session's pinned settings, or make rows of values, promise one."""
+    postgres_database.execute("CREATE TABLE t (z timestamptz, j jsonb, a int[])")
+    query = (
+        "SELECT age(z, z), to_char(z, 'YYYY'), date_trunc('day', z) AS day, current_schema AS here, k, u, g "
+        "FROM t, jsonb_object_keys(j) k, unnest(a) u, generate_series(z, z, '1 day') g"
+    )
+    assert describe(postgres_database, query=query).consistency is Consistency.SNAPSHOT
+
+
 def test_keys_and_indexes(postgres_database: Database) -> None:
     """Only a valid, whole, plain btree index in the default order counts; a key only if it is exported."""
     postgres_database.execute(

@@ -37,7 +37,8 @@ class Table:
     """A table or view as the catalogue spells it.
 
     Attributes:
-        engine: Of its storage, or None for a view.
+        engine: Of its storage, or None for a view and for what keeps no versions of its rows, such as a
+            sequence or the server's account of its own state.
         row_bytes: The engine's guess at the size of a row; 0 where it makes none.
     """
 
@@ -106,7 +107,8 @@ def look_up(fetch: Fetch, schema: str, name: str) -> Table | None:
     found = fetch(_TABLES, (schema, name))
     exact = [row for row in found if (row[0], row[1]) == (schema, name)]
     for found_schema, found_name, kind, engine, rows, row_bytes in exact or found:
-        return Table(found_schema, found_name, kind == "VIEW", engine, rows, row_bytes or 0)
+        stored_by = engine if kind != "SEQUENCE" else None
+        return Table(found_schema, found_name, kind == "VIEW", stored_by, rows, row_bytes or 0)
     return None
 
 

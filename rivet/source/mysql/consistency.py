@@ -68,6 +68,8 @@ def _add(fetch: Fetch, table: Table, base: BaseTables) -> None:
         else:
             # The server shows the text only with the right SHOW VIEW.
             base.reason = f"view {str(table)!r} does not show its tables to this user"
+    elif table.engine is None:
+        base.reason = f"table {str(table)!r} is a sequence or of the server's own state, without snapshots"
     elif table.engine != "InnoDB":
         base.reason = f"table {str(table)!r} is stored by {table.engine}, and only InnoDB has snapshots"
 

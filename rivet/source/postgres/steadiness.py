@@ -16,6 +16,30 @@ _VOLATILE = """
 SELECT proname FROM pg_catalog.pg_proc
 WHERE proname = ANY (%(names)s) AND provolatile = 'v' ORDER BY 1 LIMIT 1
 """
+# Statistics, sessions, slots and settings lie in no table, so no snapshot holds them; their functions are
+# declared stable all the same. By the catalogue these are the server's own functions that only the process
+# which leads a query may call (others would see another state), or that make rows of nothing. Servers before
+# 9.6 say nothing of processes. `age` is told of dates and of transactions.
+_OF_STATE = """
+SELECT p.proname
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanname = 'internal'
+WHERE p.proname = ANY (%(names)s) AND p.provolatile = 's'
+GROUP BY 1
+HAVING bool_and(to_jsonb(p) ->> 'proparallel' = 'r' OR (p.proretset AND p.pronargs = 0))
+    AND NOT EXISTS (
+        SELECT FROM pg_catalog.pg_proc o WHERE o.proname = p.proname AND o.provolatile = 'i'
+    )
+ORDER BY 1 LIMIT 1
+"""
+# A sequence is one row that is overwritten, and so are some rows of the catalogue.
+_OVERWRITTEN = """
+SELECT n.nspname, c.relname, c.relkind = 'S'
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN unnest(%(schemas)s::text[], %(names)s::text[]) AS t (schema, name)
+    ON t.schema = n.nspname AND t.name = c.relname
+WHERE c.relkind = 'S' OR n.nspname = 'pg_catalog'
+ORDER BY 1, 2 LIMIT 1
+"""
 # What in a node is a name or a word of the planner's, and no expression.
 _NAMES = frozenset(
     {"Node Type", "Relation Name", "Schema", "Alias", "Index Name", "CTE Name", "Subplan Name", "Plans"}
@@ -39,8 +63,27 @@ def unsteadiness_of(nodes: Sequence[dict[str, Any]], what: str, fetch: Fetch) ->
             if found is not None:
                 return found.reason
             called |= called_functions(expression, "postgres")
-    volatile = fetch(_VOLATILE, {"names": sorted(called)}) if called else ()
-    return reason(what, f"calls the volatile function {volatile[0][0]}()") if volatile else ""
+    return _calls(called, what, fetch) or _reads_overwritten(nodes, what, fetch)
+
+
+def _calls(names: set[str], what: str, fetch: Fetch) -> str:
+    """Say which function of these names gives other values each time; empty where none does."""
+    parameters = {"names": sorted(names)}
+    if volatile := fetch(_VOLATILE, parameters) if names else ():
+        return reason(what, f"calls the volatile function {volatile[0][0]}()")
+    if of_state := fetch(_OF_STATE, parameters) if names else ():
+        return reason(what, f"calls {of_state[0][0]}(), which tells of the server's state and not of a table")
+    return ""
+
+
+def _reads_overwritten(nodes: Sequence[dict[str, Any]], what: str, fetch: Fetch) -> str:
+    """Say which relation is changed without regard to snapshots; empty where none is."""
+    read = [(node["Schema"], node["Relation Name"]) for node in nodes if "Relation Name" in node]
+    schemas, names = [schema for schema, _ in read], [name for _, name in read]
+    for schema, name, is_sequence in fetch(_OVERWRITTEN, {"schemas": schemas, "names": names}):
+        kind = "which is a sequence" if is_sequence else "of the server's catalogue"
+        return reason(what, f"reads {f'{schema}.{name}'!r}, {kind} and overwritten in place")
+    return ""
 
 
 def _clause(node: dict[str, Any]) -> str:
