@@ -25,6 +25,7 @@ _SPACED = frozenset({Kind.STRING, Kind.BINARY, Kind.JSON})
 _DAY_MICROSECONDS = units_per_day(Kind.TIMESTAMP)
 
 _INFINITY = r"^[+-]?[iI][nN][fF]"
+_NAN = r"^[nN][aA][nN]$"
 _WHOLE = r"^[+-]?[0-9]+(?:\.0*)?$"
 _NUMBER = r"^(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?:[eE](?P<exponent>[+-]?[0-9]+))?$"
 _CLOCK = (
@@ -134,8 +135,11 @@ def _floats(texts: pa.Array, column_type: ColumnType) -> pa.Array:
 def _check_exact(values: pa.Array, texts: pa.Array, column_type: ColumnType) -> None:
     """Refuse a number whose text the float does not hold: the shortest text of it says another number.
 
-    A float32 may also be told by the shortest text of the double that equals it.
+    A float32 may also be told by the shortest text of the double that equals it. What is no number has one
+    name alone, where the parser would also take a sign before it, and anything in brackets behind it.
     """
+    is_named = pc.match_substring_regex(texts, _NAN)
+    _refuse(texts, pc.and_not(pc.is_nan(values), is_named), "is neither a number nor NaN")
     given = _number(texts)
     is_same = _say_the_same(given, _number(pc.cast(values, pa.string())))
     if column_type.kind is Kind.FLOAT32:

@@ -53,6 +53,8 @@ TOO_NARROW: list[tuple[str, str, Kind | ColumnType]] = [
     ("text", "'0x10'", Kind.INT64),
     ("text", "'1,5'", Kind.FLOAT64),
     ("text", "'1e400'", Kind.FLOAT64),
+    ("text", "'nan(1)'", Kind.FLOAT64),
+    ("text", "'-nan'", Kind.FLOAT32),
     ("text", "''", DECIMAL),
     ("text", "'2024-02-30'", Kind.DATE),
     ("text", "'infinity'", Kind.DATE),
