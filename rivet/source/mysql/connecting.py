@@ -24,7 +24,7 @@ from rivet.config.settings import SourceSettings, Tls
 from rivet.errors import SourceDenied, SourceUnavailable
 from rivet.source.mysql.errors import translated
 from rivet.source.mysql.pinning import KNOWN_VARIABLES, NO_LIMIT, pins
-from rivet.source.tls import ssl_context
+from rivet.tls import ssl_context
 
 DEFAULT_PORT = 3306
 _SOCKETS = ("mysqld.sock", "mysql.sock", "mariadb.sock", "socket")

@@ -10,7 +10,7 @@ from rivet.source.mysql.bulk import SnapshotReader
 from rivet.source.mysql.connecting import DEFAULT_PORT, Control, is_encrypted, login_of
 from rivet.source.mysql.errors import translated
 from rivet.source.mysql.session import MysqlSession
-from rivet.source.tls import ssl_context
+from rivet.tls import ssl_context
 
 
 class MysqlSource:

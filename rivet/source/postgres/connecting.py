@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 from rivet.errors import SourceError, SourceUnavailable
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
-from rivet.source.tls import libpq_parameters, ssl_context
+from rivet.tls import libpq_parameters, ssl_context
 
 _CLOSE_SECONDS = 5.0
 # A sort may keep a line silent for longer than a firewall remembers it; without a sign of life a run would
