@@ -16,19 +16,22 @@ import pyarrow.csv as pacsv
 
 from rivet.errors import ColumnError, SourceUnavailable
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
-from rivet.source.arrow import arrow_schema
-from rivet.source.from_text import bytes_of_hex, check_infinities, from_text, shortened
+from rivet.source.arrow import arrow_schema, arrow_type
+from rivet.source.from_text import bytes_of_hex, check_infinities, from_text
+from rivet.source.misfit import Misfit, first_refused, in_row, shortened, worded
 from rivet.wording import counted
 
 MAX_BLOCK_BYTES = 2**31 - 2  # the CSV reader counts bytes, and Arrow's strings their offsets, in 32 bits
 _BOM = b"\xef\xbb\xbf"
 _SHOWN_CHARACTERS = 120
 _COLUMN_PROBLEM = re.compile(
-    r"In CSV column #(\d+): (?:Row #\d+: )?(?:CSV conversion error to [^:]*: )?(.*)", re.DOTALL
+    r"In CSV column #(\d+): (?:Row #(\d+): )?(?:CSV conversion error to [^:]*: )?(.*)", re.DOTALL
 )
 # Kinds that the CSV reader does not know, or only in another text, and kinds that it reads as bytes.
 _READ_AS_TEXT = frozenset({Kind.LIST, Kind.DURATION, Kind.UUID, Kind.JSON})
 _READ_AS_BYTES = frozenset({Kind.STRING, Kind.BINARY})
+# Kinds whose values a message shows in quotes.
+_SHOWN_QUOTED = frozenset({Kind.STRING, Kind.JSON, Kind.UUID})
 
 T = TypeVar("T")
 
@@ -41,6 +44,7 @@ class CsvDecoder:
 
     Args:
         nulled: Names of bool columns that the rows hold after all others, none of them NULL.
+        row_names: Names of the columns by whose values people find a row.
     """
 
     def __init__(
@@ -48,13 +52,17 @@ class CsvDecoder:
         columns: Sequence[Column],
         *,
         nulled: Sequence[str] = (),
+        row_names: Sequence[str] = (),
         hex_binary: bool = False,
         quote: str = '"',
     ) -> None:
         markers = [Column(name, ColumnType(Kind.BOOL), "a marker of NULL") for name in nulled]
         self.schema = pa.schema([*arrow_schema(columns), *(pa.field(m.name, pa.bool_()) for m in markers)])
         self._columns = (*columns, *markers)
+        self._tellers = [i for name in row_names for i, c in enumerate(columns) if c.name == name]
+        self._rows = 0
         self._texts = [i for i, c in enumerate(self._columns) if _is_read_as_text(c)]
+        self._hex_binary = hex_binary
         self._hex = self._of_kind(Kind.BINARY) if hex_binary else []
         self._floats = self._of_kind(Kind.FLOAT32, Kind.FLOAT64)
         self._decimals = self._of_kind(Kind.DECIMAL)
@@ -83,6 +91,24 @@ class CsvDecoder:
                 hint="leave its largest column out, or cut it in the query",
             )
         try:
+            batch = self._decoded(block)
+        except Misfit as misfit:
+            place = "" if misfit.row is None else ", " + self._place_of(block, misfit.row)
+            raise self._column_error(misfit.index, str(misfit), place) from misfit
+        self._rows += batch.num_rows
+        return batch
+
+    def _place_of(self, block: bytes, row: int) -> str:
+        if not self._tellers:
+            return in_row(self._rows + row + 1, ())
+        names = [self._names[i] for i in self._tellers]
+        table = self._read(block, _convert_options(dict.fromkeys(names, pa.binary()), names))
+        values = (column[row].as_py() for column in table.columns)
+        shown = [(self._columns[i], value) for i, value in zip(self._tellers, values, strict=True)]
+        return in_row(self._rows + row + 1, [(c.name, self._shown(c, value)) for c, value in shown])
+
+    def _decoded(self, block: bytes) -> pa.RecordBatch:
+        try:
             table = self._read(block, self._options)
         except pa.ArrowInvalid as exc:
             raise self._problem(exc) from exc
@@ -96,6 +122,14 @@ class CsvDecoder:
         for index in self._texts:
             arrays[index] = self._typed(index, arrays[index])
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _shown(self, column: Column, value: bytes | None) -> str | None:
+        if value is None:
+            return None
+        if column.type.kind is Kind.BINARY:
+            return "0x" + shortened(value.decode() if self._hex_binary else value.hex())
+        text = shortened(value.decode(errors="backslashreplace"))
+        return repr(text) if column.type.kind in _SHOWN_QUOTED else text
 
     def _of_kind(self, *kinds: Kind) -> list[int]:
         return [i for i, c in enumerate(self._columns) if c.type.kind in kinds and i not in self._texts]
@@ -118,7 +152,10 @@ class CsvDecoder:
         if pc.any(pc.is_inf(values)).as_py():
             name = self._names[index]
             texts = self._read(block, _convert_options({name: pa.string()}, [name])).column(0)
-            self._converted(index, lambda texts: check_infinities(values, texts), _one_chunk(texts))
+            wanted = arrow_type(self._columns[index].type)
+            self._converted(
+                index, lambda texts: check_infinities(texts.cast(wanted), texts), _one_chunk(texts)
+            )
 
     def _typed(self, index: int, texts: pa.Array) -> pa.Array:
         column = self._columns[index]
@@ -129,23 +166,24 @@ class CsvDecoder:
         try:
             return convert(values)
         except (ValueError, pa.ArrowCapacityError) as exc:
-            raise self._column_error(index, shortened(str(exc), _SHOWN_CHARACTERS)) from exc
+            raise Misfit(index, str(exc), first_refused(values, convert)) from exc
 
     def _check_precision(self, index: int, values: pa.Array) -> None:
         """Refuse a value of more digits than the type has: the reader lets it pass."""
         self._converted(index, lambda values: values.validate(full=True), values)
 
-    def _problem(self, error: pa.ArrowInvalid) -> ColumnError | SourceUnavailable:
+    def _problem(self, error: pa.ArrowInvalid) -> Misfit | SourceUnavailable:
         match = _COLUMN_PROBLEM.match(str(error))
         if match is None:
             # The reader quotes the whole row here, which is no one's to read in a log.
             return SourceUnavailable(
                 f"the server sent a row that has not the {counted(len(self._columns), 'column')} described"
             )
-        return self._column_error(int(match.group(1)), shortened(match.group(2), _SHOWN_CHARACTERS))
+        row = None if match[2] is None else int(match[2]) - 1
+        return Misfit(int(match[1]), match[3], row)
 
-    def _column_error(self, index: int, what: str) -> ColumnError:
-        column = self._columns[index]
+    def _column_error(self, index: int, refusal: str, place: str) -> ColumnError:
+        column, what = self._columns[index], shortened(worded(refusal), _SHOWN_CHARACTERS)
         hint = "give it the type string under `columns`, or leave it out with `exclude`"
         if column.fidelity is Fidelity.LOSSY:
             hint = "take the type out of `columns`, or write another there, such as string"
@@ -153,10 +191,8 @@ class CsvDecoder:
                 hint = "write another precision and scale under `columns`, or take the type out there"
         if what.startswith("invalid UTF8"):
             hint = "mend the bytes in the database, or give the column the type binary under `columns`"
-        return ColumnError(
-            f"column {column.name!r} ({column.source_type}) cannot be exported as {column.type}: {what}",
-            hint=hint,
-        )
+        where = f"column {column.name!r} ({column.source_type})"
+        return ColumnError(f"{where} cannot be exported as {column.type}: {what}{place}", hint=hint)
 
 
 def _is_read_as_text(column: Column) -> bool:

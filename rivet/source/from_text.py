@@ -17,9 +17,9 @@ from rivet.plan.schema import ColumnType, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.arrow import arrow_type
 from rivet.source.json_text import first_not_json, lists_of_text
+from rivet.source.misfit import shortened
 from rivet.source.numbers import FLOATS, INTEGERS
 
-_SHOWN_CHARACTERS = 60
 # Text in which spaces at either end say something.
 _SPACED = frozenset({Kind.STRING, Kind.BINARY, Kind.JSON})
 _DAY_MICROSECONDS = units_per_day(Kind.TIMESTAMP)
@@ -84,11 +84,6 @@ def bytes_of_hex(digits: pa.Array) -> pa.Array:
         raise ValueError("a value is not in hexadecimal digits") from exc
     buffers = [validity, pc.divide(ends, pa.scalar(2, pa.int32())).buffers()[1], pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), len(digits), buffers)
-
-
-def shortened(text: str, characters: int = _SHOWN_CHARACTERS) -> str:
-    """Give the start of a text that a message shows."""
-    return text if len(text) <= characters else text[:characters] + "…"
 
 
 def _refuse(texts: pa.Array, wrong: pa.Array, what: str) -> None:

@@ -84,6 +84,11 @@ class Relation:
         """Name the relation for people."""
         return "the query" if self.table is None else f"table {self.table!r}"
 
+    def row_names(self, column: Column | None) -> tuple[str, ...]:
+        """Name the columns by whose values people find a row: the primary key's and the partition column."""
+        names = self.primary_key if column is None else (*self.primary_key, column.name)
+        return tuple(dict.fromkeys(names))
+
 
 class Batches(Protocol):
     """The rows of one scan as Arrow batches, in order, while the server is still sending.
@@ -93,7 +98,8 @@ class Batches(Protocol):
     in `Relation.nulled`, in their order, a bool column of the same name, true where NULL stands for a value
     that could not be represented. The iteration ends only when the server said that
     the data has ended; a stream that breaks or ends early raises `SourceUnavailable`, a value that does
-    not fit its column raises `ColumnError` with the column's name. Leaving the context stops the query.
+    not fit its column raises `ColumnError` with the column's name and, where it can be had, the row's place
+    (`Relation.row_names`). Leaving the context stops the query.
     """
 
     def __enter__(self) -> Self: ...

@@ -160,11 +160,19 @@ class SnapshotReader:
 class MysqlBatches(CsvBatches):
     """The rows of one scan; `server_rows` is what the server's FOUND_ROWS() said after the end."""
 
-    def __init__(self, reader: SnapshotReader, reading: Reading, columns: Sequence[Column]) -> None:
+    def __init__(
+        self,
+        reader: SnapshotReader,
+        reading: Reading,
+        columns: Sequence[Column],
+        row_names: Sequence[str],
+    ) -> None:
         super().__init__(translated)
         self._reader = reader
         self._reading = reading
-        self._decoder = CsvDecoder(reading.columns, nulled=reading.nulled, quote=QUOTE.decode())
+        self._decoder = CsvDecoder(
+            reading.columns, nulled=reading.nulled, row_names=row_names, quote=QUOTE.decode()
+        )
         count = len(columns)
         self._order = [reading.columns.index(column) for column in columns]
         self._order += range(count, count + len(reading.nulled))

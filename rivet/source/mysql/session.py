@@ -108,7 +108,8 @@ class MysqlSession:
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
         """Read a scan; see the protocol."""
-        return MysqlBatches(self._reader, read_statement(_own(relation), columns, column, scan), columns)
+        reading = read_statement(_own(relation), columns, column, scan)
+        return MysqlBatches(self._reader, reading, columns, relation.row_names(column))
 
     def _rows(self, statement: str, doing: str) -> list[Row]:
         with translated(doing):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
-from rivet.plan.schema import Column
 from rivet.source.csv import CsvDecoder
 from rivet.source.csv_batches import CsvBatches
 from rivet.source.pipe import BlockStream, ReaderThread, Write
@@ -88,8 +87,7 @@ class PostgresBatches(CsvBatches):
         take: Callable[[], BulkReader],
         give_back: Callable[[BulkReader], None],
         statement: str,
-        columns: Sequence[Column],
-        nulled: Sequence[str],
+        decoder: CsvDecoder,
         *,
         alone: bool,
     ) -> None:
@@ -98,7 +96,7 @@ class PostgresBatches(CsvBatches):
         self._give_back = give_back
         self._statement = statement
         self._alone = alone
-        self._decoder = CsvDecoder(columns, nulled=nulled, hex_binary=True)
+        self._decoder = decoder
         self._reader: BulkReader | None = None
 
     def _begin(self) -> BlockStream:

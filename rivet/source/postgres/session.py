@@ -13,6 +13,7 @@ from rivet.plan.calendar import days_from_civil
 from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import Axis, units_per_day
+from rivet.source.csv import CsvDecoder
 from rivet.source.postgres import describing
 from rivet.source.postgres.bulk import BulkReader, PostgresBatches
 from rivet.source.postgres.connecting import run_text
@@ -103,9 +104,9 @@ class PostgresSession:
         statement = read_statement(_own(relation), columns, column, scan)
         nulled = [c.name for c in columns if c.name in relation.nulled]
         is_total = column is not None and bool(relation.primary_key)
-        return PostgresBatches(
-            self._take_reader, self._idle.append, statement, columns, nulled, alone=not is_total
-        )
+        row_names = relation.row_names(column)
+        decoder = CsvDecoder(columns, nulled=nulled, row_names=row_names, hex_binary=True)
+        return PostgresBatches(self._take_reader, self._idle.append, statement, decoder, alone=not is_total)
 
     def _take_reader(self) -> BulkReader:
         if self._idle:

@@ -116,6 +116,7 @@ class SqliteSession:
             columns,
             own.nulled,
             lambda column: self._count_bad_texts(own, column, batch_rows),
+            own.row_names(column),
         )
 
     def _statement(
