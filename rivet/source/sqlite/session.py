@@ -115,8 +115,8 @@ class SqliteSession:
             self._connection.stream(statement, batch_rows),
             columns,
             own.nulled,
-            lambda column: self._count_bad_texts(own, column, batch_rows),
             own.row_names(column),
+            lambda column: self._count_bad_texts(own, column, batch_rows),
         )
 
     def _statement(
