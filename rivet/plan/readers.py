@@ -5,6 +5,7 @@ Pure. `docs/readers.md` has the rule behind each line, and says which were tried
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from rivet.plan.calendar import MICROSECONDS_PER_DAY, Granularity, days_from_civil
@@ -107,10 +108,8 @@ def _of_doubled(p: Partitioning) -> _Told:
 
 def _of_key(p: Partitioning) -> _Told:
     """Tell who takes the key or its values for something else."""
-    shown, name = escape(p.key), repr(p.column)
-    if shown != p.key:
-        for reader in ("DuckDB", "Polars"):
-            yield reader, f"calls the key {shown!r}, as the directory is: {_RENAME}"
+    name = repr(p.column)
+    yield from _of_signs(p)
     if p.key != p.key.lower():
         yield "Athena", f"finds no key that is not in lower case: {_RENAME}"
     if not p.in_files:
@@ -125,6 +124,24 @@ def _of_key(p: Partitioning) -> _Told:
             ("BigQuery", "hive partitioning mode STRINGS"),
         ):
             yield reader, f"takes the label of a year for a number: declare text with {option}"
+
+
+def _of_signs(p: Partitioning) -> _Told:
+    """Tell who shows the name of the directory, and how the key gets its own back."""
+    shown = escape(p.key)
+    if shown == p.key:
+        return
+    calls = f"calls the key {shown!r}, as the directory is: {_RENAME}, or"
+    if _is_doubled(p):
+        yield "DuckDB", f"{calls} read with hive_partitioning = false"
+        yield "Polars", f"{calls} read without hive_partitioning"
+    else:
+        yield "DuckDB", f"{calls} select * RENAME ({_quoted_sql(shown)} AS {_quoted_sql(p.key)})"
+        yield "Polars", f"{calls} .rename({json.dumps({shown: p.key}, ensure_ascii=False)})"
+
+
+def _quoted_sql(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _of_folder(layout: Layout) -> _Told:

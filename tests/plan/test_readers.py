@@ -103,11 +103,17 @@ def test_names_that_differ_in_case_are_one_to_those_that_fold() -> None:
 
 def test_a_key_that_is_escaped_is_told_as_it_will_be_seen() -> None:
     """DuckDB and Polars take the directory's name as it stands, and so hide no column of that name."""
-    said = _only(_said(column="a/b", key="a/b", kind=Kind.TIMESTAMP))
+    doubled = _only(_said(column="a/b", key="a/b", kind=Kind.TIMESTAMP))
+    alone = _only(_said(key='a/"b'))
 
-    line = "calls the key 'a%2Fb', as the directory is: set partition_key to another name"
-    assert (said["DuckDB"], said["Polars"]) == ([line], [line])
-    assert any("instead of 'a/b'" in line for line in said["Spark"])
+    line = "calls the key {}, as the directory is: set partition_key to another name, or {}"
+    assert doubled["DuckDB"] == [line.format("'a%2Fb'", "read with hive_partitioning = false")]
+    assert doubled["Polars"] == [line.format("'a%2Fb'", "read without hive_partitioning")]
+    assert any("instead of 'a/b'" in line for line in doubled["Spark"])
+    assert alone == {
+        "DuckDB": [line.format("'a%2F%22b'", 'select * RENAME ("a%2F%22b" AS "a/""b")')],
+        "Polars": [line.format("'a%2F%22b'", '.rename({"a%2F%22b": "a/\\"b"})')],
+    }
 
 
 def test_the_label_of_a_year_is_a_number_to_those_that_guess() -> None:

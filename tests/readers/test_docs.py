@@ -28,7 +28,8 @@ from tests.servers.database import Database
 
 PAGE = (REPOSITORY / "docs" / "readers.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-CONFIG, DUCKDB, DUCKDB_PLAIN, PYARROW, PYARROW_PLAIN, PYARROW_DATE, POLARS, POLARS_PLAIN, SPARK, *SQL = BLOCKS
+CONFIG, DUCKDB, DUCKDB_PLAIN, DUCKDB_SIGNS, PYARROW, PYARROW_PLAIN, PYARROW_DATE, *OTHERS = BLOCKS
+POLARS, POLARS_PLAIN, POLARS_SIGNS, SPARK, *SQL = OTHERS
 ATHENA, BIGQUERY, SNOWFLAKE, COPY = SQL
 
 INSTANTS = [1_672_564_150_111_213, 1_672_613_999_999_999, 1_709_164_800_000_000, None]
@@ -99,6 +100,17 @@ def test_the_defaults_are_read_as_printed(export: Callable[[str], Path], block: 
     table = _run(block)
     _assert_whole(table)
     assert table.column_names == ["id", "created_at", "day"]
+
+
+@pytest.mark.parametrize("block", [DUCKDB_SIGNS, POLARS_SIGNS], ids=["duckdb", "polars"])
+def test_a_key_with_signs_is_read_as_printed(export: Callable[[str], Path], block: str) -> None:
+    """The key has the name that the config gives it, beside all columns with the time of day."""
+    root = export(CONFIG.replace("partition_key: created_date", 'partition_key: "created/date"'))
+
+    assert (root / "created%2Fdate=2023-01-01").is_dir()
+    table = _run(block)
+    _assert_whole(table)
+    assert [key and str(key) for key in values(table, "created/date")] == DAYS
 
 
 def test_a_dropped_date_is_declared_as_printed(export: Callable[[str], Path]) -> None:
