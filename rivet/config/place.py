@@ -99,8 +99,10 @@ class Place:
         return Problem(Place(self.path, {}).at(*keys), self._filled(message, keys), hint)
 
     def _filled(self, message: str, keys: Keys) -> str:
-        found = "'***'" if keys and keys[-1] in _SECRET_KEYS else shown(self.found(*keys))
-        return message.replace("{found}", found)
+        if keys and keys[-1] in _SECRET_KEYS:
+            # What is empty hides nothing, and stars would look like something.
+            return message.replace("{found} is empty", "is empty").replace("{found}", "'***'")
+        return message.replace("{found}", shown(self.found(*keys)))
 
 
 def without(values: dict[str, object], keys: Keys) -> None:

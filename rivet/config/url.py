@@ -47,6 +47,9 @@ _PARAMETER_HINTS = {
     "dbname": "write /database after the host",
 }
 _TLS_PARAMETER = re.compile(r"(?i)(?:ssl|tls)[a-z_-]{0,20}|(?:use|require)ssl|channel_binding|gssencmode")
+_SCHEME_HINT = (
+    f"begin with one of {', '.join(_SCHEMES)}, and ://, as in postgresql://user:password@host/database"
+)
 _ENCODE_HINT = (
     "write it as scheme://user:password@host:port/database, with @ / ? # and % in each part percent-encoded;"
     " or write host, port, user, password_env and database instead"
@@ -90,7 +93,7 @@ def parse_url(text: str) -> Location:
     """
     text = text.strip()
     if not text:
-        raise UrlError("the URL is empty", f"begin with one of {', '.join(_SCHEMES)}, and ://")
+        raise UrlError("the URL is empty", _SCHEME_HINT)
     if text[0] in _QUOTES:
         raise UrlError(
             "the URL begins with a quote, which is no part of it",
@@ -101,7 +104,7 @@ def parse_url(text: str) -> Location:
     if scheme is None or engine is None or len(text) > _MAX_LENGTH:
         raise UrlError(
             "the URL begins with no known scheme" if len(text) <= _MAX_LENGTH else "the URL is too long",
-            f"begin with one of {', '.join(_SCHEMES)}, and ://",
+            _SCHEME_HINT,
         )
     rest = text[scheme.end() :]
     if engine == "sqlite":
