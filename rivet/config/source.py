@@ -112,7 +112,9 @@ def _from_url(
         text, problem = variable(named, place.at(key), environ)
         if problem is None and not text.strip():
             message = f"environment variable {named!r} is empty, expected the URL of the database"
-            return None, [place.problem((key,), message, f"export {named}=scheme://user:password@host/database")]
+            return None, [
+                place.problem((key,), message, f"export {named}=scheme://user:password@host/database")
+            ]
     elif key == "url_file":
         text, message = read_text(directory / named)
     if message is not None:
