@@ -12,6 +12,8 @@
     │   ├─ DestinationDenied            exit 2   rights, read-only
     │   └─ ObjectNotFound               exit 2
     ├─ IntegrityError                   exit 4   what landed or would land is wrong
+    ├─ LedgerError                      exit 2   the history of runs; a run goes on without it
+    │   └─ LedgerUnavailable            exit 3
     ├─ LockHeld                         exit 5   another run is at work
     └─ Interrupted                      exit 130
 
@@ -116,6 +118,18 @@ class IntegrityError(RivetError):
     """What landed, or would land, is not what the source said or the manifest claims."""
 
     exit_code = 4
+
+
+class LedgerError(RivetError):
+    """The ledger cannot be used as it is; a run warns and goes on, and only `history` fails."""
+
+    exit_code = 2
+
+
+class LedgerUnavailable(LedgerError):
+    """The ledger failed in a way that may pass: unreachable, locked, a full disk."""
+
+    exit_code = 3
 
 
 class LockHeld(RivetError):

@@ -17,6 +17,7 @@ from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Account, Shape, prove, run_scans
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
+from rivet.ledger.entries import ChangeEntry
 from rivet.outcome import ExportOutcome
 from rivet.plan.changes import changed_columns
 from rivet.plan.names import SUCCESS_FILE
@@ -202,6 +203,14 @@ class _Export:
             partitions_unchanged=tally.unchanged,
             partitions_removed=tally.removed,
             partitions_kept=len(vanished.keep),
+            changes=(
+                *(
+                    ChangeEntry(p.value, "written", p.row_count, p.size_bytes)
+                    for p in finished.partitions
+                    if p.run_id == self._context.run_id
+                ),
+                *(ChangeEntry(p.value, "removed") for p in vanished.remove),
+            ),
             unrepresentable_rows=finished.unrepresentable_rows,
             bytes_written=tally.bytes_written,
             scans=len(self._prepared.scans),

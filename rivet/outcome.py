@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rivet.ledger.entries import ChangeEntry, HistoryEntry
 from rivet.manifest.verdict import Verdict
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
@@ -31,6 +32,7 @@ class ExportOutcome:
         partitions_kept: Vanished and kept.
         unrepresentable_rows: Values written as NULL since their type cannot hold them, by column; None where
             the export failed.
+        changes: The partitions that this run published, and those that it removed.
         bytes_written: Size of the parts that this run published.
         scans: Scans that read the source.
         warnings: Lines for people.
@@ -51,6 +53,7 @@ class ExportOutcome:
     partitions_unchanged: int = 0
     partitions_removed: int = 0
     partitions_kept: int = 0
+    changes: tuple[ChangeEntry, ...] = ()
     bytes_written: int = 0
     scans: int = 0
     consistency: str | None = None
@@ -68,6 +71,7 @@ class RunOutcome:
     Attributes:
         cause: The interruption or the bug that ended it early, or None; the export that it struck has
             failed with 130 or 1, unless it had just ended, and those after it were skipped.
+        warnings: Lines for people that are of no single export.
     """
 
     run_id: str
@@ -75,6 +79,7 @@ class RunOutcome:
     finished_at: str
     exports: tuple[ExportOutcome, ...]
     cause: BaseException | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -169,3 +174,16 @@ class ValidateOutcome:
     verdict: Verdict | None = None
     error: str | None = None
     hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOutcome:
+    """What a ledger holds.
+
+    Attributes:
+        ledger: Where it is, for people.
+        entries: Exports of runs, the latest first; None where there is no ledger.
+    """
+
+    ledger: str
+    entries: Sequence[HistoryEntry] | None

@@ -15,6 +15,7 @@ from rivet.destination.protocol import Destination
 from rivet.destination.trial import try_writing
 from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
+from rivet.history import History
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
 from rivet.plan.advice import type_advice
 from rivet.plan.readers import old_values, readers
@@ -53,13 +54,17 @@ def run(
     run_id = run_id or new_run_id()
     started_at = clock()
     source = open_source(settings.source)
-    context = Context(source, settings.source.consistency, run_id, clock, listener)
+    history = History(
+        settings, chosen, source=source.label, run_id=run_id, started_at=started_at, listener=listener
+    )
+    context = Context(source, settings.source.consistency, run_id, clock, history.listen)
     outcomes: list[ExportOutcome] = []
     stopped = False
     cause: BaseException | None = None
     for export in chosen:
         if stopped:
             outcomes.append(ExportOutcome(export.name, "skipped", 0, export.destination.label))
+            history.ended(outcomes[-1])
             continue
         begun = time.monotonic()
         try:
@@ -72,13 +77,18 @@ def run(
             cause = error
             outcome = _struck(export, error)
         outcomes.append(replace(outcome, duration_seconds=time.monotonic() - begun))
+        history.ended(outcomes[-1])
         if cause is None:
             try:
                 listener(_ending(outcome))
             except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - what has ended stays so
                 cause = error
         stopped = cause is not None or (outcome.exit_code != 0 and settings.on_error == "stop")
-    return RunOutcome(run_id, started_at, clock(), tuple(outcomes), cause)
+    ended = RunOutcome(run_id, started_at, clock(), tuple(outcomes), cause)
+    try:
+        return replace(ended, warnings=history.close(ended.finished_at, ended.exit_code))
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - what has ended stays so
+        return replace(ended, cause=cause or error)
 
 
 def plan(settings: Settings, *, exports: Sequence[str] = (), listener: Listener) -> tuple[PlanOutcome, ...]:

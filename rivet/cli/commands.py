@@ -103,6 +103,7 @@ def run_command(
             outcome.exit_code,
             [run_export(e) for e in outcome.exports],
             problems=problems,
+            warnings=outcome.warnings,
             started_at=outcome.started_at,
             finished_at=outcome.finished_at,
         ),
@@ -198,6 +199,52 @@ def validate_command(
         invocation.document(exit_code, [validated_export(o) for o in outcomes]),
         [line for o in outcomes for line in validate_lines(o)],
         validate_error_lines(outcomes),
+    )
+
+
+@rivet.command("history")
+@click.option(
+    "--config",
+    metavar="C",
+    type=click.Path(path_type=Path),
+    help="The ledger of this config and its exports; without it the user's own ledger.",
+)
+@_EXPORTS
+@click.option(
+    "--limit",
+    metavar="K",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    help="How many exports of runs, the latest first.",
+)
+@_JSON
+@click.pass_obj
+def history_command(
+    invocation: Invocation, *, config: Path | None, exports: tuple[str, ...], limit: int
+) -> Ending:
+    """Show how the latest runs went."""
+    from rivet.history import look_back
+
+    if config is None:
+        from rivet.config.settings import StateSettings
+
+        invocation.secrets = ()
+        outcome = look_back(StateSettings(), limit, names=exports)
+    else:
+        settings = invocation.load(config)
+
+        from rivet.run import chosen_exports
+
+        outcome = look_back(settings.state, limit, exports=chosen_exports(settings, exports))
+
+    from rivet.report.document import history_entry
+    from rivet.report.history import history_lines
+
+    return Ending(
+        0,
+        invocation.document(0, [history_entry(e) for e in outcome.entries or ()]),
+        history_lines(outcome),
     )
 
 

@@ -79,6 +79,7 @@ class Invocation:
         exports: Sequence[Document] = (),
         *,
         problems: Sequence[Problem] = (),
+        warnings: Sequence[str] = (),
         started_at: str | None = None,
         finished_at: str | None = None,
     ) -> Document:
@@ -93,6 +94,7 @@ class Invocation:
             started_at=started_at,
             finished_at=finished_at,
             problems=problems,
+            warnings=warnings,
         )
 
     def failure(self, error: BaseException) -> Ending:

@@ -16,9 +16,10 @@ from rivet.config.model import Config
 from rivet.config.place import Place, shown
 from rivet.config.settings import Settings
 from rivet.config.source import source_settings
+from rivet.config.state import state_settings
 from rivet.errors import ConfigError, Problem
 
-_SECTIONS = ("source", "defaults", "exports")
+_SECTIONS = ("source", "state", "defaults", "exports")
 
 
 def load_settings(path: Path, environ: Mapping[str, str]) -> Settings:
@@ -54,6 +55,8 @@ def _settings(
     if section is not None:
         source, more = source_settings(Place("$.source", section), directory, environ)
         problems += more
+    state, more = state_settings(written.get("state"), directory, environ)
+    problems += more
     shared = written.get("defaults")
     defaults, more = _mapping({} if shared is None else shared, "$.defaults", "write keys of an export")
     problems += more
@@ -64,7 +67,8 @@ def _settings(
     if problems or source is None:
         return None, problems
     exports = tuple(each.settings for each in drafts if each.settings is not None)
-    return Settings(source, exports, **config.model_dump(include={"on_error"}, exclude_none=True)), []
+    stated = config.model_dump(include={"on_error"}, exclude_none=True)
+    return Settings(source, exports, state=state, **stated), []
 
 
 def _mapping(value: object, path: str, hint: str) -> tuple[Mapping[str, object] | None, list[Problem]]:

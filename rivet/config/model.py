@@ -97,6 +97,15 @@ class Source(Section):
     )
 
 
+class State(Section):
+    """The database that keeps the history of runs."""
+
+    url_env: Text | None = Field(
+        None, description="environment variable that holds the url of a PostgreSQL, MySQL or SQLite database"
+    )
+    tls: Tls | None = Field(None, description="how the connection is secured")
+
+
 class Destination(Section):
     """Where the files go: a directory, or a prefix in a bucket."""
 
@@ -249,5 +258,9 @@ class Config(Section):
     )
     on_error: Literal["continue", "stop"] | None = Field(
         None, description="whether the other exports run after one has failed"
+    )
+    state: Literal["off"] | State | None = Field(
+        None,
+        description="where the history of runs is kept: without it in a file of the user's, with off nowhere",
     )
     exports: list[Export] | None = Field(None, description="what to export")

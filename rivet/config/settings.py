@@ -66,6 +66,19 @@ class SourceSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StateSettings:
+    """Where the history of runs is kept.
+
+    Attributes:
+        kept: Whether it is kept at all.
+        database: The database that keeps it; None: a file of SQLite in the user's state directory.
+    """
+
+    kept: bool = True
+    database: SourceSettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LocalDestinationSettings:
     """A directory tree.
 
@@ -224,3 +237,4 @@ class Settings:
     source: SourceSettings
     exports: tuple[ExportSettings, ...]
     on_error: Literal["continue", "stop"] = "continue"
+    state: StateSettings = field(default_factory=StateSettings)

@@ -13,9 +13,10 @@ from rivet.config.check import checked
 from rivet.config.environment import variable
 from rivet.config.files import read_text
 from rivet.config.model import Source
+from rivet.config.model import Tls as TlsKeys
 from rivet.config.paths import tidied
 from rivet.config.place import Place
-from rivet.config.settings import Secret, SourceSettings, Tls
+from rivet.config.settings import Engine, Secret, SourceSettings, Tls
 from rivet.config.url import Location, UrlError, parse_url
 from rivet.errors import Problem
 
@@ -53,7 +54,7 @@ def source_settings(
         key = way if way in _URLS else "host"
         message = "the host is neither a name nor an address nor an absolute path"
         problems.append(place.problem((key,), message, "write one host"))
-    tls, more = _tls(source, location, place, directory)
+    tls, more = tls_settings(source.tls, source.type, location, place, directory)
     problems += more
     if problems or location is None:
         return None, problems
@@ -158,23 +159,28 @@ def _from_parts(
     ), []
 
 
-def _tls(
-    source: Source, location: Location | None, place: Place, directory: Path
+def tls_settings(
+    written: TlsKeys | None,
+    engine: Engine | None,
+    location: Location | None,
+    place: Place,
+    directory: Path,
 ) -> tuple[Tls | None, list[Problem]]:
-    if source.tls is None:
+    """Resolve the `tls` of a database, which stands at a place."""
+    if written is None:
         return None, []
-    mode = source.tls.mode
+    mode = written.mode
     problems = []
     if not place.states("tls", "mode"):
         hint = "write disable, require, verify-ca or verify-full"
         problems.append(place.problem(("tls", "mode"), "is missing", hint))
-    if source.type == "sqlite":
+    if engine == "sqlite":
         problems.append(place.problem(("tls",), "has no meaning for type sqlite", "remove it"))
     socket = location is not None and (location.host or "").startswith("/")
     if socket and mode not in (None, "disable"):
         message = f"mode {mode} cannot be had over a Unix socket"
         problems.append(place.problem(("tls",), message, "remove it, or name a host"))
-    ca_file = None if source.tls.ca_file is None else tidied(directory / source.tls.ca_file)
+    ca_file = None if written.ca_file is None else tidied(directory / written.ca_file)
     if ca_file is not None and mode in ("disable", "require"):
         message = f"is not used by mode {mode}"
         problems.append(place.problem(("tls", "ca_file"), message, "write `mode: verify-ca` or verify-full"))

@@ -6,9 +6,11 @@ Pure: JSON types only; keys in the order in which they are printed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TypeAlias, cast
 
 from rivet.errors import Problem
+from rivet.ledger.entries import HistoryEntry
 from rivet.manifest.verdict import Verdict
 from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
 from rivet.plan.calendar import Granularity
@@ -30,6 +32,7 @@ def document(
     started_at: str | None = None,
     finished_at: str | None = None,
     problems: Sequence[Problem] = (),
+    warnings: Sequence[str] = (),
 ) -> Document:
     """Build the document of a command; `problems` are what kept it from reaching its exports."""
     return {
@@ -41,6 +44,7 @@ def document(
         "started_at": started_at,
         "finished_at": finished_at,
         "errors": _errors(problems),
+        "warnings": list(warnings),
         "exports": list(exports),
     }
 
@@ -127,6 +131,21 @@ def validated_export(outcome: ValidateOutcome) -> Document:
         "verdict": verdict(outcome.verdict) if outcome.verdict else None,
         "error": outcome.error,
         "hint": outcome.hint,
+    }
+
+
+def history_entry(entry: HistoryEntry) -> Document:
+    """Turn one export of a run that the ledger holds into JSON types."""
+    run, export = asdict(entry.run), asdict(entry.export)
+    run_exit_code = run.pop("exit_code")
+    seconds = export["duration_seconds"]
+    del export["position"]
+    return {
+        **run,
+        "run_exit_code": run_exit_code,
+        **export,
+        "duration_seconds": None if seconds is None else round(seconds, 3),
+        "changes": list(export["changes"]),
     }
 
 

@@ -37,7 +37,8 @@ STUBBED = (sys.executable, str(Path(__file__).with_name("stub_program.py")))
 
 def environment(**variables: str) -> dict[str, str]:
     """Give the least environment in which this checkout's command runs, and these variables."""
-    return {"PATH": os.defpath, "PYTHONPATH": str(REPOSITORY)} | variables
+    here = {"PYTHONPATH": str(REPOSITORY), "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
+    return {"PATH": os.defpath, **here, **variables}
 
 
 @contextmanager

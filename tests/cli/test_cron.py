@@ -40,7 +40,7 @@ class Machine:
         """Run a command with a bare environment, in the root directory, without terminal or input."""
         return subprocess.run(
             command,
-            env={**BARE, "HOME": "/", **variables},
+            env={**BARE, "HOME": f"{self.root}/var/lib/rivet", **variables},
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,

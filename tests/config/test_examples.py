@@ -31,7 +31,7 @@ ENVIRON = {
     "MINIO_SECRET_KEY": "secret",
 }
 MODELS: list[type[BaseModel]] = [
-    *(model.Config, model.Source, model.Tls, model.Export, model.Column, model.Destination),
+    *(model.Config, model.Source, model.Tls, model.Export, model.Column, model.Destination, model.State),
 ]
 
 
@@ -94,7 +94,7 @@ def test_the_table_of_keys_is_complete() -> None:
 def test_the_json_schema_knows_every_key() -> None:
     """The schema is JSON, describes each key, takes no other, and states the defaults."""
     schema = json.loads(json.dumps(json_schema()))
-    names = ("Source", "Tls", "Export", "Column", "Destination")
+    names = ("Source", "Tls", "Export", "Column", "Destination", "State")
     definitions = [schema, *(schema["$defs"][name] for name in names)]
 
     for definition, each in zip(definitions, MODELS, strict=True):

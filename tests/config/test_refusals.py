@@ -233,7 +233,38 @@ CASES = {
         "mode: require",
     ),
     "mariadb": (_source("type: mariadb, url_env: U"), "$.source.type", "found 'mariadb'", "type: mysql"),
-    "later state": (SOURCE + ONE_EXPORT + "state: {url_env: X}\n", "$.state", "later version", "remove it"),
+    "state that is a word": (SOURCE + ONE_EXPORT + "state: here\n", "$.state", "found 'here'", "state: off"),
+    "state without its url": (SOURCE + ONE_EXPORT + "state: {}\n", "$.state.url_env", "is missing", "state: off"),
+    "state with a secret": (
+        SOURCE + ONE_EXPORT + "state: {url: 'postgresql://u:p@h/d'}\n",
+        "$.state.url",
+        "has no place here",
+        "write `state: {url_env: NAME}`",
+    ),
+    "state that is not set": (
+        SOURCE + ONE_EXPORT + "state: {url_env: LEDGER}\n",
+        "$.state.url_env",
+        "environment variable 'LEDGER' is not set",
+        "export LEDGER=…",
+    ),
+    "state that is no url": (
+        SOURCE + ONE_EXPORT + "state: {url_env: EMPTY}\n",
+        "$.state.url_env",
+        "the URL is empty",
+        "begin with one of",
+    ),
+    "state with a certificate for a file": (
+        SOURCE + ONE_EXPORT + "state: {url_env: FILE, tls: {mode: require}}\n",
+        "$.state.tls",
+        "has no meaning for type sqlite",
+        "remove it",
+    ),
+    "state with an unknown key": (
+        SOURCE + ONE_EXPORT + "state: {url_env: U, pathh: x}\n",
+        "$.state.pathh",
+        "unknown key",
+        "known here: url_env, tls",
+    ),
     "later lock": (_export("lock: off"), f"{EXPORT}.lock", "later version", "remove it"),
     # Values
     "level": (
@@ -473,7 +504,7 @@ def test_refusals_say_where_what_and_the_mend(
     refuse: Refuse, text: str, path: str, message: str, hint: str | None
 ) -> None:
     """Each is one problem at the key that must change."""
-    problems = refuse(text, {"U": "postgresql://app:pw@h/d", "EMPTY": ""})
+    problems = refuse(text, {"U": "postgresql://app:pw@h/d", "EMPTY": "", "FILE": "sqlite:///x.db"})
 
     found = [problem for problem in problems if problem.path == path and message in problem.message]
     assert found, problems
