@@ -17,7 +17,7 @@ from rivet.plan.schema import Column
 from rivet.plan.unrepresentable import nulled_columns
 from rivet.plan.windows import Axis
 from rivet.publish.vanished import decide_vanished, possibly_present
-from rivet.source.protocol import Probe, Session
+from rivet.source.protocol import Probe, Relation, Session
 from rivet.wording import counted
 
 
@@ -50,7 +50,7 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
         IntegrityError: The query gives other rows each time it runs.
     """
     column, axis = described.column, described.axis
-    probe = session.probe(described.relation, column)
+    probe = session.probe(_may_be_null(described.relation, column, export), column)
     nulled = nulled_columns(described.relation.columns, probe, export.unrepresentable)
     if nulled:
         described = replace(described, relation=replace(described.relation, nulled=nulled))
@@ -59,6 +59,13 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
     if column is None or axis is None:
         return Prepared(described, probe, None, (whole,), 0)
     return _Preparation(session, export, described, probe, column=column, axis=axis).run(whole, count=count)
+
+
+def _may_be_null(relation: Relation, column: Column | None, export: ExportSettings) -> Relation:
+    """Tell the probe that the partition column's unrepresentable values are NULL, if there are any."""
+    if column is None or export.unrepresentable == "error":
+        return relation
+    return replace(relation, nulled=frozenset({column.name}))
 
 
 def refuse_vanished(export: ExportSettings, prepared: Prepared, entries: Iterable[PartitionEntry]) -> None:

@@ -140,7 +140,8 @@ class Session(Protocol):
         """Find minimum, maximum, rows, NULL rows and rows with unrepresentable values, in one statement.
 
         Without a column, rows and unrepresentable values alone are counted. Values are integers on the
-        column's own axis.
+        column's own axis. Where the column holds unrepresentable values, minimum and maximum are told for
+        certain only if it is in `Relation.nulled`.
         """
 
     def count_windows(

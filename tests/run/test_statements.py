@@ -13,7 +13,7 @@ import pytest
 
 from rivet.events import Event
 from tests.run.conftest import AnyDatabase
-from tests.run.running import by_day, run_well, settings
+from tests.run.running import by_day, run_one, run_well, settings
 from tests.servers.database import Account, Database, Server
 from tests.servers.mariadb import quoted
 
@@ -82,6 +82,32 @@ def test_a_table_without_an_index_is_read_twice_however_many_partitions_it_has(
     scans = [[text for text in statements if SCAN.match(text)] for statements in sent]
     assert [len(texts) for texts in scans] == [2, 2]
     assert len(sent[0]) == len(sent[1])
+
+
+NO_DAY = {
+    "postgres": "UPDATE ledger SET created_at = 'infinity' WHERE id = 7",
+    "mariadb": "SET sql_mode = ''; UPDATE ledger SET created_at = '0000-00-00' WHERE id = 7",
+}
+
+
+@pytest.mark.parametrize(
+    ("engine", "policy", "scans"), [("postgres", "null", 2), ("mariadb", "null", 2), ("mariadb", "error", 1)]
+)
+def test_values_of_no_calendar_cost_no_scan_of_their_own(
+    tmp_path: Path, server: Server, database: Database, engine: str, policy: str, scans: int
+) -> None:
+    """With them the table is still scanned once by the probe, and once by the read if there is one."""
+    _create(database, engine, 3)
+    database.execute(NO_DAY[engine])
+    before = _rows_read(server, database)
+    export = by_day(tmp_path / "tree", table="ledger", unrepresentable=policy)
+
+    with database.recording() as statements:
+        outcome = run_one(tmp_path, database.source, export)
+
+    assert outcome.status == ("complete" if policy == "null" else "failed")
+    assert len([text for text in statements if SCAN.match(text)]) == scans
+    assert _rows_read(server, database) - before <= scans * ROWS
 
 
 @pytest.mark.parametrize("engine", SERVERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -20,11 +21,13 @@ DAYS = ["0001-01-01", "2023-01-10", "2024-02-29", "9999-12-31"]
 NO_DAYS = ["0000-00-00", "2023-00-10", "2023-01-00", "2023-02-31", "0000-01-01", "0000-12-31"]
 
 
-def probed(database: Database, column: str | None, **request: str) -> Probe:
-    """Probe a table `t`, or what is asked for."""
+def probed(database: Database, column: str | None, *, nulled: bool = False, **request: str) -> Probe:
+    """Probe a table `t`, or what is asked for; nulled: what fits no calendar in the column is NULL."""
 
     def ask(session: Session) -> Probe:
         relation = session.describe(Request(**(request or {"table": "t"})))  # type: ignore[arg-type]
+        if nulled and column:
+            relation = replace(relation, nulled=frozenset({column}))
         return session.probe(relation, column_of(relation, column) if column else None)
 
     return in_session(database, ask)
@@ -47,9 +50,12 @@ def test_days_that_are_none_are_counted(mysql_family: Database, declaration: str
         try:
             unfit = ("d", len(NO_DAYS)), ("dt", len(NO_DAYS))
             assert probed(mysql_family, None) == Probe(rows, unrepresentable=unfit)
-            assert probed(mysql_family, "d") == Probe(rows, nulls, len(NO_DAYS), FIRST, LAST, unfit)
+            assert probed(mysql_family, "d") == Probe(rows, nulls, len(NO_DAYS), None, None, unfit)
+            assert probed(mysql_family, "d", nulled=True) == Probe(
+                rows, nulls, len(NO_DAYS), FIRST, LAST, unfit
+            )
             end = MICROSECONDS_PER_DAY - 1
-            assert probed(mysql_family, "dt") == Probe(
+            assert probed(mysql_family, "dt", nulled=True) == Probe(
                 rows,
                 nulls,
                 len(NO_DAYS),
@@ -79,7 +85,7 @@ def test_instants_are_probed_in_utc(mysql_family: Database) -> None:
         "INSERT INTO t VALUES ('1970-01-01 05:00:01'), ('2038-01-19 08:14:07.999999'), (NULL), (0)"
     )
     last = (2**31 - 1) * 1_000_000 + 999_999
-    assert probed(mysql_family, "ts") == Probe(4, 1, 1, 1_000_000, last, (("ts", 1),))
+    assert probed(mysql_family, "ts", nulled=True) == Probe(4, 1, 1, 1_000_000, last, (("ts", 1),))
 
 
 def test_without_a_column_rows_are_counted(mysql_family: Database) -> None:

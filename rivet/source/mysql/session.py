@@ -21,7 +21,6 @@ from rivet.source.mysql.statements import (
     probe_statement,
     quoted,
     read_statement,
-    span_statement,
 )
 from rivet.source.protocol import Batches, Probe, Relation, Request
 
@@ -56,8 +55,6 @@ class MysqlSession:
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement.
 
-        Where some values of the column fit no calendar, a second one finds minimum and maximum of the others.
-
         Raises:
             ColumnError: The partition column is text that is read as a date.
         """
@@ -79,8 +76,8 @@ class MysqlSession:
         not_null, fitting, bounds = _number(row[1]), _number(row[2]), row[3:5]
         if fitting != not_null:
             unfit[column.name] = not_null - fitting
-            bounds = self._rows(span_statement(relation, column), doing)[0]
-        minimum, maximum = (None if value is None else _on_axis(value, column) for value in bounds)
+        is_told = fitting == not_null or column.name in relation.nulled
+        minimum, maximum = (_on_axis(v, column) if v is not None and is_told else None for v in bounds)
         unrepresentable = _in_order(relation, unfit)
         return Probe(rows, rows - not_null, not_null - fitting, minimum, maximum, unrepresentable)
 

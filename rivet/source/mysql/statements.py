@@ -99,6 +99,9 @@ def probe_statement(relation: MysqlRelation, column: Column | None) -> str:
     First stand all rows; then, of the partition column, rows with a value, rows with one that fits the
     calendar, least and greatest; last, for each of `counted_columns`, rows with a value that fits none.
 
+    Least and greatest are of those that fit where the others are read as NULL, and else of all: to test each
+    value takes its time, and where some do not fit, the run ends.
+
     `COUNT(column)` and not `column IS NULL` tells NULL rows: the latter also holds for zero dates in a
     column that is declared NOT NULL (MySQL manual, "Comparison Functions and Operators").
     """
@@ -106,15 +109,10 @@ def probe_statement(relation: MysqlRelation, column: Column | None) -> str:
     if column is not None:
         name = _name(column)
         asked += [f"COUNT({name})", _count_fitting(relation, column)]
-        asked += [f"CAST(MIN({name}) AS CHAR)", f"CAST(MAX({name}) AS CHAR)"]
+        value = _ordered(column, relation)
+        asked += [f"CAST(MIN({value}) AS CHAR)", f"CAST(MAX({value}) AS CHAR)"]
     asked += [f"COUNT({_name(c)}) - {_count_fitting(relation, c)}" for c in counted_columns(relation, column)]
     return f"SELECT {', '.join(asked)} FROM {relation.from_item}"
-
-
-def span_statement(relation: MysqlRelation, column: Column) -> str:
-    """Ask for least and greatest where some values fit no calendar: the test of each takes its time."""
-    value = f"IF({_fits(relation, column)}, {_name(column)}, NULL)"
-    return f"SELECT CAST(MIN({value}) AS CHAR), CAST(MAX({value}) AS CHAR) FROM {relation.from_item}"
 
 
 def count_statement(relation: MysqlRelation, column: Column, day_edges: Sequence[int]) -> str:
