@@ -10,6 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from rivet.errors import Interrupted
+from rivet.interruption import hurry_all
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -67,10 +68,12 @@ class Stop:
         again.start()
 
     def _end_at_third(self, signals: int) -> None:
-        """Read one byte for each signal that has a handler, and end the process at the third."""
+        """Read one byte for each signal that has a handler: hurry all at the first, end at the third."""
         seen = 0
         while seen < self._allowed:
             os.read(signals, 1)
+            if not seen:
+                hurry_all()
             seen += 1
         if os.isatty(2):
             os.write(2, SHOW_CURSOR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from rivet.destination.gcs.endpoint import ANONYMOUS, credentials_of, endpoint_o
 from rivet.destination.gcs.refusals import EXPECTED, Refusal, exception_error
 from rivet.destination.store.retrying import Patience, Retrying
 from rivet.errors import DestinationUnavailable, ObjectNotFound
+from rivet.interruption import hurry_on_interruption
 
 OK = frozenset({200, 201, 204})
 _LEAST_BYTES_PER_SECOND = 128 * 1024  # an upload that is slower has come to a stand
@@ -87,6 +89,7 @@ class GcsConnection:
         self._base: str = self._sdk.base.removesuffix("/storage/v1/")
         parts = urlsplit(self._base)
         self.endpoint = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        hurry_on_interruption(self)
 
     def path(self, service: str, key: str | None = None) -> str:
         """Give the path of an object, or of all, below one of `""`, `/upload` and `/download`."""
@@ -125,6 +128,12 @@ class GcsConnection:
         if answer.status == 404 and request.finds and not refusal.misses_bucket:
             raise ObjectNotFound(f"{failed}: no such object")
         raise refusal.error(failed, is_anonymous=self._is_anonymous)
+
+    def hurry(self) -> None:
+        """Try nothing again, and close once what is under way has had a moment to end in order."""
+        self.retrying.stop()
+        time.sleep(self._patience.hurry_seconds)
+        self.close()
 
     def close(self) -> None:
         """Cut what is under way, and try nothing again."""

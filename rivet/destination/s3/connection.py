@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from contextlib import closing, suppress
 from typing import Any
 
 from rivet.config.settings import S3DestinationSettings
 from rivet.destination.s3.client import make_client
 from rivet.destination.s3.errors import Translator
+from rivet.destination.s3.sockets import Sockets
 from rivet.destination.store.retrying import Patience, Retrying
 from rivet.errors import DestinationUnavailable, IntegrityError, ObjectNotFound
+from rivet.interruption import hurry_on_interruption
 
 CHECKSUM_KIND = "md5:"
 _MD5_ETAG = re.compile("[0-9a-f]{32}")
@@ -38,9 +41,11 @@ class S3Connection:
         self._lock = threading.Lock()
         self._client: Any = None
         self._is_closed = False
+        self._sockets = Sockets()
         secrets = (settings.access_key, settings.secret_key, settings.session_token)
         shown = tuple(secret.reveal() for secret in secrets if secret is not None and secret.value)
         self.translator = Translator(self.uri, self._endpoint, shown)
+        hurry_on_interruption(self)
 
     def ask(self, operation: str, action: str, key: str, **arguments: Any) -> Any:
         """Make one request of the bucket and give the answer.
@@ -92,18 +97,26 @@ class S3Connection:
         """Give the checksum that an ETag is; that of several parts holds those of the parts."""
         return CHECKSUM_KIND + etag.strip('"') if etag and self.has_digests else None
 
+    def hurry(self) -> None:
+        """Try nothing again, and close once what is under way has had a moment to end in order."""
+        self.retrying.stop()
+        time.sleep(self._patience.hurry_seconds)
+        self.close()
+
     def close(self) -> None:
-        """Let go of connections, and try nothing again."""
+        """Cut what is under way, let go of connections, and try nothing again."""
         self.retrying.stop()
         with self._lock:
             self._is_closed = True
             if self._client is not None:
                 self._client.close()
+        self._sockets.cut()
 
     def _opened(self) -> Any | None:
         with self._lock:
             if self._client is None and not self._is_closed:
                 self._client = make_client(self._settings, self._patience)
+                self._sockets.watch(self._client)
             return None if self._is_closed else self._client
 
     def _endpoint(self) -> str:

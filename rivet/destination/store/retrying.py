@@ -27,6 +27,7 @@ class Patience:
             share is taken off.
         longest_pause_seconds: Between two attempts.
         deadline_seconds: After the first attempt began, no other begins.
+        hurry_seconds: For what is under way, and what tidies up, once the process is asked to stop.
     """
 
     connect_timeout_seconds: float = 10.0
@@ -36,6 +37,7 @@ class Patience:
     first_pause_seconds: float = 0.25
     longest_pause_seconds: float = 15.0
     deadline_seconds: float = 300.0
+    hurry_seconds: float = 3.0
 
 
 PATIENCE = Patience()
