@@ -234,7 +234,12 @@ CASES = {
     ),
     "mariadb": (_source("type: mariadb, url_env: U"), "$.source.type", "found 'mariadb'", "type: mysql"),
     "state that is a word": (SOURCE + ONE_EXPORT + "state: here\n", "$.state", "found 'here'", "state: off"),
-    "state without its url": (SOURCE + ONE_EXPORT + "state: {}\n", "$.state.url_env", "is missing", "state: off"),
+    "state without its url": (
+        SOURCE + ONE_EXPORT + "state: {}\n",
+        "$.state.url_env",
+        "is missing",
+        "state: off",
+    ),
     "state with a secret": (
         SOURCE + ONE_EXPORT + "state: {url: 'postgresql://u:p@h/d'}\n",
         "$.state.url",
