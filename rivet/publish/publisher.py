@@ -137,14 +137,15 @@ class Publisher:
         """
         if self._is_complete:
             return
-        if self._announcement.is_overtaken():  # the export file is the other run's now
-            self._destination.sweep([self._blank.run_id])
+        is_overtaken = self._announcement.is_overtaken()
+        if self._in_wave and not is_overtaken:
             return
-        if self._in_wave:
+        # While the export file still records the run: should this be cut off, the next one sweeps.
+        self._destination.sweep([self._blank.run_id])
+        if is_overtaken:  # the export file is the other run's now
             return
         if self._has_published:
             self._announcement.write(self._standing())
-            self._destination.sweep([self._blank.run_id])
             return
         if self._tree.export_bytes is not None and not self._was_recovered:
             self._destination.put(EXPORT_FILE, self._tree.export_bytes)
@@ -153,7 +154,6 @@ class Publisher:
         else:
             self._destination.delete([EXPORT_FILE])
         self._destination.settle([""])
-        self._destination.sweep([self._blank.run_id])
         self._destination.remove_root_if_empty()
 
     @property

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rivet.destination.local import LocalDestination
+from rivet.destination.memory import MemoryDestination
 from rivet.errors import DestinationUnavailable
 from rivet.run import run
-from tests.run.fake_source import FakeSource
+from tests.run.fake_source import FakeSource, Fault
 from tests.run.running import by_day, settings
 
 
@@ -44,3 +46,41 @@ def test_a_tree_that_is_complete_stays_so_whatever_ends_the_run(
         4,
         4,
     )
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_what_a_failed_run_could_not_drop_is_known_to_the_next_as_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """Where a run fails and its store then too, the export file still tells the run, so that it is swept."""
+    run_id = "20230102T000000Z-00000002"
+    is_away = True
+    swept: set[str] = set()
+
+    class Away(MemoryDestination):
+        """Looks for what the failed run has staged only while it is not away."""
+
+        def sweep(self, run_ids: Iterable[str]) -> None:
+            """Sweep, and tell of it."""
+            run_ids = set(run_ids)
+            if is_away and run_id in run_ids:
+                raise DestinationUnavailable("away")
+            swept.update(run_ids)
+
+    destination = Away()
+    monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
+    export = by_day(tmp_path / "none", partition_by="day")
+    config = settings(tmp_path, {"type": "sqlite", "path": "none.db"}, export)
+
+    def run_over(source: FakeSource, run_id: str) -> int:
+        monkeypatch.setattr("rivet.run.open_source", lambda _: source)
+        return run(config, listener=lambda _: None, run_id=run_id).exit_code
+
+    for _ in range(before):
+        assert run_over(FakeSource([1, 2]), "20230101T000000Z-00000001") == 0
+    assert run_over(FakeSource([1, 2, 3], Fault(uncounted=1)), run_id) == 4
+
+    assert json.loads(destination.objects["_rivet_export.json"])["pending"]["run_id"] == run_id
+    is_away = False
+    assert run_over(FakeSource([1, 2, 3]), "20230103T000000Z-00000003") == 0
+    assert run_id in swept
