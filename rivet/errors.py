@@ -10,11 +10,14 @@
     ├─ DestinationError                 exit 2
     │   ├─ DestinationUnavailable       exit 3   disk full, unreachable, throttled
     │   ├─ DestinationDenied            exit 2   rights, read-only
+    │   ├─ NoConditionalWrites          exit 2   the store cannot keep two writers apart
     │   └─ ObjectNotFound               exit 2
+    ├─ SpillUnavailable                 exit 3   no room here for what waits to be sorted
     ├─ IntegrityError                   exit 4   what landed or would land is wrong
     ├─ LedgerError                      exit 2   the history of runs; a run goes on without it
     │   └─ LedgerUnavailable            exit 3
     ├─ LockHeld                         exit 5   another run is at work
+    │   └─ LockLost                     exit 5   another run has taken this one's place
     └─ Interrupted                      exit 130
 
 Pure. Edges translate every driver's or SDK's error into one of these; the cli turns `exit_code` into the
@@ -110,8 +113,18 @@ class DestinationDenied(DestinationError):
     """The destination refused the rights that are needed."""
 
 
+class NoConditionalWrites(DestinationError):
+    """The store writes whatever a condition says, or takes none."""
+
+
 class ObjectNotFound(DestinationError):
     """Nothing stands under that name."""
+
+
+class SpillUnavailable(RivetError):
+    """The temporary files of a sort cannot be written or read on this side."""
+
+    exit_code = 3
 
 
 class IntegrityError(RivetError):
@@ -136,6 +149,10 @@ class LockHeld(RivetError):
     """Another run is at work on this export."""
 
     exit_code = 5
+
+
+class LockLost(LockHeld):
+    """Another run has taken this one's place, which must publish nothing more."""
 
 
 class Interrupted(RivetError):

@@ -8,27 +8,24 @@ import itertools
 import os
 import secrets
 import shutil
-import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
+from rivet.destination.local_conditional import LocalConditional
 from rivet.destination.local_directories import LocalDirectories
 from rivet.destination.local_listing import walk
+from rivet.destination.local_reading import NO_SUCH_FILE, open_file
+from rivet.destination.local_staged import LocalStaged as LocalStaged
 from rivet.destination.names import STAGING_DIRECTORY, check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Listed, Staged
+from rivet.destination.protocol import Inspected, Listed, Staged
 from rivet.destination.system_errors import translated
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 # A Parquet writer hands over pages and many headers of some bytes; larger chunks pass uncopied.
 _BUFFER_BYTES = 256 * 1024
 _COPY_BYTES = 1024 * 1024
 _PUT = "put-"
-# To a store a directory is no object, and neither is what would lie below a file.
-_NO_SUCH_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalDestination:
@@ -51,6 +48,12 @@ class LocalDestination:
         self._base = self._root.rstrip("/") + "/"
         self._staging = self._base + STAGING_DIRECTORY
         self._directories = LocalDirectories(self._root, self._staging)
+        self._conditional = LocalConditional(
+            self._staging,
+            self._directories,
+            write=lambda data, private: self._temporary(data, 0o600 if private else 0o666),
+            place=self._place,
+        )
         self._token = secrets.token_hex(8)
         self._numbers = itertools.count()
 
@@ -61,12 +64,12 @@ class LocalDestination:
 
     def read(self, name: str) -> bytes:
         """Give all bytes of a file."""
-        with self._reader(name) as file:
+        with open_file(self._path(name)) as file:
             return file.readall()
 
     def open(self, name: str, size_bytes: int | None = None) -> AbstractContextManager[BinaryIO]:  # noqa: ARG002
         """Open a file for reading at any offset."""
-        return io.BufferedReader(self._reader(name))
+        return io.BufferedReader(open_file(self._path(name)))
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """List the regular files as readers see them, also through links, in the order of names."""
@@ -92,29 +95,51 @@ class LocalDestination:
     def put(self, name: str, data: bytes) -> None:
         """Write and sync a temporary in the staging directory, and rename it."""
         target = self._path(name)
-        temporary = f"{self._staging}/{_PUT}{self._unique()}"
         with translated("write", target):
             try:
-                with self._create(temporary) as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                self._place(temporary, target)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary)
-                raise
+                temporary = self._temporary(data)
+                try:
+                    self._place(temporary, target)
+                except BaseException:
+                    with suppress(OSError):
+                        os.unlink(temporary)
+                    raise
             finally:
                 # Nothing else may be staged, and nobody sweeps after the last put of a run.
                 with suppress(OSError):
                     os.rmdir(self._staging)
+
+    def inspect(self, name: str, limit_bytes: int | None = None) -> Inspected:
+        """Read a file and its version."""
+        return self._conditional.inspect(self._path(name), limit_bytes)
+
+    def age_seconds(self, name: str) -> float:
+        """Compare a file's time with a temporary's."""
+        return self._conditional.age_seconds(self._path(name))
+
+    def create(self, name: str, data: bytes, *, private: bool = False) -> str | None:
+        """Write a file under a name that is free."""
+        return self._conditional.create(self._path(name), data, private=private)
+
+    def replace(self, name: str, data: bytes, version: str, *, private: bool = False) -> str | None:
+        """Replace a file of a version."""
+        return self._conditional.replace(self._path(name), data, version, private=private)
+
+    def remove(self, name: str, version: str) -> bool:
+        """Remove a file of a version, and the directories that this left empty."""
+        path = self._path(name)
+        if not self._conditional.remove(path, version):
+            return False
+        with translated("remove", path):
+            self._directories.prune(os.path.dirname(path))
+        return True
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove files, then the directories that this left empty."""
         directories: set[str] = set()
         for name in names:
             path = self._path(name)
-            with translated("delete", path), suppress(*_NO_SUCH_FILE):
+            with translated("delete", path), suppress(*NO_SUCH_FILE):
                 os.unlink(path)
             directories.add(os.path.dirname(path))
         for directory in sorted(directories, reverse=True):
@@ -157,16 +182,27 @@ class LocalDestination:
     def _unique(self) -> str:
         return f"{self._token}-{next(self._numbers)}"
 
-    def _reader(self, name: str) -> _Reader:
-        path = self._path(name)
-        with translated("read", path):
-            try:
-                return _Reader(path, opener=_open_regular)
-            except _NO_SUCH_FILE as exc:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from exc
+    def _temporary(self, data: bytes, mode: int = 0o666) -> str:
+        """Write and sync a temporary in the staging directory, with what the umask leaves of a mode."""
+        path = f"{self._staging}/{_PUT}{self._unique()}"
+        try:
+            with self._create(path, mode) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
+        return path
 
-    def _create(self, path: str) -> io.BufferedWriter:
-        return self._directories.within(path, lambda: io.BufferedWriter(io.FileIO(path, "xb"), _BUFFER_BYTES))
+    def _create(self, path: str, mode: int = 0o666) -> io.BufferedWriter:
+        def opened(name: str, flags: int) -> int:
+            return os.open(name, flags, mode)
+
+        return self._directories.within(
+            path, lambda: io.BufferedWriter(io.FileIO(path, "xb", opener=opened), _BUFFER_BYTES)
+        )
 
     def _place(self, source: str, target: str) -> None:
         """Move a synced file onto its name; the directory of that name may lie on another file system."""
@@ -194,77 +230,6 @@ class LocalDestination:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-
-
-class LocalStaged:
-    """A file in the staging directory, on its way to its name."""
-
-    checksum = None
-
-    def __init__(self, file: io.BufferedWriter, staged: str, target: str) -> None:
-        self._file = file
-        self._staged = staged
-        self._target = target
-        self._size_bytes = 0
-        self._finished = False
-        self._gone = False
-
-    @property
-    def size_bytes(self) -> int:
-        """Give the bytes written so far."""
-        return self._size_bytes
-
-    def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Append bytes and return their number."""
-        with translated("write", self._target):
-            written = self._file.write(data)
-        self._size_bytes += written
-        return written
-
-    def finish(self) -> None:
-        """Sync and close the file."""
-        with translated("write", self._target), self._file:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        self._finished = True
-
-    def publish(self, place: Callable[[str, str], None]) -> None:
-        """Have the file put in its place."""
-        if not self._finished or self._gone:
-            raise ValueError(f"{self._target!r} is published before it is finished, or once too often")
-        with translated("publish", self._target):
-            place(self._staged, self._target)
-        self._gone = True
-
-    def discard(self) -> None:
-        """Drop the file, unless it is published; what cannot be removed is left for a sweep."""
-        if not self._gone:
-            self._gone = True
-            with suppress(OSError):
-                self._file.close()
-            with suppress(OSError):
-                os.unlink(self._staged)
-
-
-class _Reader(io.FileIO):
-    """A file whose read errors are Rivet's."""
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
-        with translated("read", str(self.name)):
-            return super().readinto(buffer)
-
-    def readall(self) -> bytes:
-        with translated("read", str(self.name)):
-            return super().readall()
-
-
-def _open_regular(path: str, flags: int) -> int:
-    """Open a regular file; what is none is no object: a pipe would be waited for, a device read for ever."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-    return descriptor
 
 
 def _refuse_directory(path: str) -> None:

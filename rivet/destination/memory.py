@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Listed, Staged
+from rivet.destination.protocol import Inspected, Listed, Staged
 from rivet.errors import ObjectNotFound
 
 
@@ -68,6 +70,9 @@ class MemoryDestination:
         self.operations: list[Operation] = []
         self._before = before
         self._counts: Counter[str] = Counter()
+        self._stamps: dict[str, tuple[bytes, str, float]] = {}
+        self._versions = itertools.count(1)
+        self._changing = threading.RLock()
         self._lock = threading.Lock()
 
     def read(self, name: str) -> bytes:
@@ -104,7 +109,50 @@ class MemoryDestination:
     def put(self, name: str, data: bytes) -> None:
         """Replace an object."""
         self.record("put", check_name(name))
-        self.objects[name] = bytes(data)
+        with self._changing:
+            self._stamps.pop(name, None)
+            self.objects[name] = bytes(data)
+
+    def inspect(self, name: str, limit_bytes: int | None = None) -> Inspected:
+        """Give an object and its version."""
+        self.record("inspect", check_name(name))
+        with self._changing:
+            data, version, _ = self._stamp(name)
+        return Inspected(data[:limit_bytes], version)
+
+    def age_seconds(self, name: str) -> float:
+        """Tell how long ago an object was written, or first looked at where a test has put it there."""
+        self.record("age_seconds", check_name(name))
+        with self._changing:
+            return time.monotonic() - self._stamp(name)[2]
+
+    def create(self, name: str, data: bytes, *, private: bool = False) -> str | None:  # noqa: ARG002
+        """Add an object where there is none."""
+        self.record("create", check_name(name))
+        with self._changing:
+            if name in self.objects:
+                return None
+            self.objects[name] = bytes(data)
+            return self._stamp(name)[1]
+
+    def replace(self, name: str, data: bytes, version: str, *, private: bool = False) -> str | None:  # noqa: ARG002
+        """Replace an object of a version."""
+        self.record("replace", check_name(name))
+        with self._changing:
+            if name not in self.objects or self._stamp(name)[1] != version:
+                return None
+            self._stamps.pop(name)
+            self.objects[name] = bytes(data)
+            return self._stamp(name)[1]
+
+    def remove(self, name: str, version: str) -> bool:
+        """Remove an object of a version."""
+        self.record("remove", check_name(name))
+        with self._changing:
+            if name not in self.objects or self._stamp(name)[1] != version:
+                return False
+            del self.objects[name]
+            return True
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects, each an operation of its own."""
@@ -141,6 +189,15 @@ class MemoryDestination:
             self._before(operation)
         self.operations.append(operation)
         return operation.number
+
+    def _stamp(self, name: str) -> tuple[bytes, str, float]:
+        """Give an object with its version and when it was written; tests may have put it there themselves."""
+        data = self._object(name)
+        found = self._stamps.get(name)
+        if found is None or found[0] is not data:
+            found = (data, str(next(self._versions)), time.monotonic())
+            self._stamps[name] = found
+        return found
 
     def _object(self, name: str) -> bytes:
         try:

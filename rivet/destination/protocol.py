@@ -12,6 +12,9 @@ The contract, in words:
 - `put` and `publish` replace what stood under a name in one operation: a reader sees the old or the new
   object, never a part of either.
 - Changes of names become durable at `settle` at the latest, in the order in which they were made.
+- `create`, `replace` and `remove` change an object on a condition that is looked at and acted upon in one
+  operation, whoever else tries at the same time, from whatever process or host. A version is never that of
+  another object, before or after.
 - Missing rights raise `DestinationDenied`; a full disk or anything else that may pass raises
   `DestinationUnavailable`; a missing object raises `ObjectNotFound`.
 - Methods may be called from several threads; one `Staged` belongs to one thread at a time.
@@ -38,6 +41,19 @@ class Listed:
     name: str
     size_bytes: int
     checksum: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """An object as it stood at one moment.
+
+    Attributes:
+        data: Its bytes, or the first of them.
+        version: What tells it from any other that stood or will stand under its name; opaque.
+    """
+
+    data: bytes
+    version: str
 
 
 class Staged(Protocol):
@@ -119,6 +135,45 @@ class Destination(Protocol):
 
     def put(self, name: str, data: bytes) -> None:
         """Write a small object in one atomic, durable step."""
+
+    def inspect(self, name: str, limit_bytes: int | None = None) -> Inspected:
+        """Look at an object and its version, or raise `ObjectNotFound`.
+
+        Args:
+            limit_bytes: No more than the first of its bytes, at least one, are read; None: all.
+        """
+
+    def age_seconds(self, name: str) -> float:
+        """Tell how long ago an object was written, or raise `ObjectNotFound`.
+
+        Both moments are the destination's own, whatever this machine's clock says; a directory is asked for
+        its present by a temporary file.
+        """
+
+    def create(self, name: str, data: bytes, *, private: bool = False) -> str | None:
+        """Write as `put` does where there is no such object; give its version, or None where there is one.
+
+        Args:
+            data: Bytes that nobody else writes: where the answer to a request was lost, an object that holds
+                them is taken for the one that was sent.
+            private: Only its owner may read it, in a directory; a bucket has its own rules.
+
+        Raises:
+            NoConditionalWrites: The store does not keep to conditions. It may have written.
+        """
+
+    def replace(self, name: str, data: bytes, version: str, *, private: bool = False) -> str | None:
+        """Write as `put` does where that version still stands; give the new one, or None where it does not.
+
+        Arguments and errors are those of `create`.
+        """
+
+    def remove(self, name: str, version: str) -> bool:
+        """Delete an object where that version still stands, and tell whether it did.
+
+        Of several that delete the same version at once more than one may be told so. A store that takes
+        conditions for writing alone is asked for the version first.
+        """
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects; missing ones are no error. Directories left empty go too, the root excepted."""

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from rivet.destination.gcs.conditional import NO_OBJECT, GcsConditional
 from rivet.destination.gcs.connection import Answer, GcsConnection, Request
 from rivet.destination.gcs.objects import delete, put
 from rivet.destination.gcs.refusals import NO_GOOGLE
 from rivet.destination.gcs.resource import checksum_of, checksum_told
 from rivet.destination.gcs.upload import GcsUpload
-from rivet.destination.protocol import Listed
+from rivet.destination.protocol import Inspected, Listed
 from rivet.destination.store.bucket import Tail
 from rivet.destination.store.pool import finish_all
 from rivet.destination.store.spool import Spool
@@ -32,6 +33,7 @@ class GcsBucket:
 
     def __init__(self, connection: GcsConnection) -> None:
         self._connection = connection
+        self._conditional = GcsConditional(connection)
         self._spool = Spool()
         self._deleting = ThreadPoolExecutor(_DELETING_THREADS, "rivet-delete")
 
@@ -96,6 +98,29 @@ class GcsBucket:
     def put(self, key: str, data: bytes, checksum: str | None = None) -> None:
         """Write an object by one request."""
         put(self._connection, key, data, checksum or checksum_of(data))
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether this is Google."""
+        return self._connection.is_google
+
+    no_version = "1"
+
+    def inspect(self, key: str, limit_bytes: int | None) -> Inspected:
+        """Give an object and its generation."""
+        return self._conditional.inspect(key, limit_bytes)
+
+    def age_seconds(self, key: str) -> float:
+        """Compare when an object was written with when the store answers."""
+        return self._conditional.age_seconds(key)
+
+    def put_if(self, key: str, data: bytes, version: str | None) -> str | None:
+        """Write an object on a condition."""
+        return put(self._connection, key, data, checksum_of(data), NO_OBJECT if version is None else version)
+
+    def delete_if(self, key: str, version: str) -> bool:
+        """Remove an object on a condition."""
+        return self._conditional.delete(key, version)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove objects, several at once: what is no Google takes no batches."""

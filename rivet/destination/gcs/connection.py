@@ -91,6 +91,11 @@ class GcsConnection:
         self.endpoint = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         hurry_on_interruption(self)
 
+    @property
+    def is_google(self) -> bool:
+        """Tell whether requests go to Google."""
+        return (urlsplit(self._base).hostname or "").endswith(".googleapis.com")
+
     def path(self, service: str, key: str | None = None) -> str:
         """Give the path of an object, or of all, below one of `""`, `/upload` and `/download`."""
         objects = f"{service}/storage/v1/b/{quote(self.bucket, safe='')}/o"

@@ -10,23 +10,45 @@ from rivet.destination.gcs.refusals import NO_GOOGLE
 from rivet.destination.gcs.resource import Resource, metadata
 from rivet.errors import DestinationError, DestinationUnavailable, IntegrityError
 
+CONDITION_FAILED = 412
+
 
 def stands(connection: GcsConnection, key: str, size_bytes: int, checksum: str) -> bool:
     """Tell whether these very bytes surely stand under a key, asking once."""
-    params = {"fields": "size,md5Hash"}
+    found = resource_of(connection, key)
+    return found is not None and found.is_that(size_bytes, checksum)
+
+
+def resource_of(connection: GcsConnection, key: str) -> Resource | None:
+    """Tell of an object, asking once; None where there is none, or no answer that can be relied on."""
+    params = {"fields": "size,md5Hash,generation"}
     request = Request("read", key, "GET", connection.path("", key), params, finds=True)
     with suppress(DestinationError):  # what is wrong is told best by the request that matters
-        found = Resource.of(connection.send(request).body)
-        return found is not None and found.is_that(size_bytes, checksum)
-    return False
+        return Resource.of(connection.send(request).body)
+    return None
 
 
-def put(connection: GcsConnection, key: str, data: bytes, checksum: str) -> None:
-    """Write an object by one request, and see to it that what stands is what was sent."""
+def put(
+    connection: GcsConnection, key: str, data: bytes, checksum: str, version: str | None = None
+) -> str | None:
+    """Write an object by one request, and see to it that what stands is what was sent.
 
-    def work(tried: bool) -> None:  # noqa: FBT001 - as `Retrying` has it
-        if tried and stands(connection, key, len(data), checksum):
-            return
+    Args:
+        version: The generation that must stand for it, "0" for no object; None: whatever stands.
+
+    Returns:
+        The new generation, or None where another stands than was asked for.
+    """
+
+    def written_before() -> str | None:
+        found = resource_of(connection, key)
+        return found.generation if found is not None and found.is_that(len(data), checksum) else None
+
+    condition = {} if version is None else {"ifGenerationMatch": version}
+
+    def work(tried: bool) -> str | None:  # noqa: FBT001 - as `Retrying` has it
+        if tried and (generation := written_before()):
+            return generation
         # None that rows could hold by chance or on purpose.
         boundary = secrets.token_hex(16).encode()
         body = b"".join(
@@ -44,14 +66,19 @@ def put(connection: GcsConnection, key: str, data: bytes, checksum: str) -> None
                 key,
                 "POST",
                 connection.path("/upload"),
-                {"uploadType": "multipart"},
+                {"uploadType": "multipart", **condition},
                 {"Content-Type": f"multipart/related; boundary={boundary.decode()}"},
                 body,
-            )
+            ),
+            OK if version is None else OK | {CONDITION_FAILED},
         )
-        must_be_that(connection, key, told_by(connection, key, answer), len(data), checksum)
+        if answer.status == CONDITION_FAILED:
+            return written_before() if tried else None
+        found = told_by(connection, key, answer)
+        must_be_that(connection, key, found, len(data), checksum)
+        return found.generation
 
-    connection.retrying.run(work)
+    return connection.retrying.run(work)
 
 
 def delete(connection: GcsConnection, key: str, generation: str = "") -> None:

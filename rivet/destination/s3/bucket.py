@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 from rivet.config.settings import S3DestinationSettings
-from rivet.destination.protocol import Listed
+from rivet.destination.protocol import Inspected, Listed
 from rivet.destination.s3.client import content_md5, md5
+from rivet.destination.s3.conditional import S3Conditional
 from rivet.destination.s3.connection import CHECKSUM_KIND, S3Connection, is_digest
 from rivet.destination.s3.deleting import Deleting
 from rivet.destination.s3.errors import code_of
@@ -32,6 +33,7 @@ class S3Bucket:
         self._connection = S3Connection(settings, patience)
         self._run = self._connection.retrying.run
         self._deleting = Deleting(self._connection)
+        self._conditional = S3Conditional(self._connection)
         self._lock = threading.Lock()
 
     @property
@@ -95,6 +97,29 @@ class S3Bucket:
             )
 
         self._run(put)
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether this is AWS."""
+        return self._connection.is_aws
+
+    no_version = '"00000000000000000000000000000000"'
+
+    def inspect(self, key: str, limit_bytes: int | None) -> Inspected:
+        """Give an object and its ETag."""
+        return self._conditional.inspect(key, limit_bytes)
+
+    def age_seconds(self, key: str) -> float:
+        """Compare when an object was written with when the store answers."""
+        return self._conditional.age_seconds(key)
+
+    def put_if(self, key: str, data: bytes, version: str | None) -> str | None:
+        """Write an object on a condition."""
+        return self._conditional.put(key, data, version)
+
+    def delete_if(self, key: str, version: str) -> bool:
+        """Remove an object on a condition."""
+        return self._conditional.delete(key, version)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove objects, 1,000 by one request."""

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import closing, suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from rivet.config.settings import S3DestinationSettings
 from rivet.destination.s3.client import make_client
@@ -46,6 +47,12 @@ class S3Connection:
         shown = tuple(secret.reveal() for secret in secrets if secret is not None and secret.value)
         self.translator = Translator(self.uri, self._endpoint, shown)
         hurry_on_interruption(self)
+
+    @property
+    def is_aws(self) -> bool:
+        """Tell whether requests go to AWS, once one was made: variables may have named another endpoint."""
+        host = urlsplit(self._endpoint()).hostname or ""
+        return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
     def ask(self, operation: str, action: str, key: str, **arguments: Any) -> Any:
         """Make one request of the bucket and give the answer.

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rivet.destination.protocol import Listed
+from rivet.destination.protocol import Inspected, Listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,32 @@ class Bucket(Protocol):
         Args:
             checksum: As `checksum` gave it for these bytes; None where it was not asked.
         """
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether the store is the one that the protocol is named after, which keeps to conditions."""
+
+    @property
+    def no_version(self) -> str:
+        """Give a version that no object has."""
+
+    def inspect(self, key: str, limit_bytes: int | None) -> Inspected:
+        """Give an object, or the first of its bytes, and its version, or raise `ObjectNotFound`."""
+
+    def age_seconds(self, key: str) -> float:
+        """Tell how long ago an object was written, by the store's clock, or raise `ObjectNotFound`."""
+
+    def put_if(self, key: str, data: bytes, version: str | None) -> str | None:
+        """Write as `put` where a version stands, or None where nothing does; give the new one, or None.
+
+        Where an answer was lost, the same bytes under the key are the ones that were sent.
+
+        Raises:
+            NoConditionalWrites: The store says that it takes no conditions.
+        """
+
+    def delete_if(self, key: str, version: str) -> bool:
+        """Remove an object where a version stands, and tell whether; a store may take no such condition."""
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove objects, a batch at a time; missing ones are no error."""

@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO, cast
 
 from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Listed, Staged
+from rivet.destination.protocol import Inspected, Listed, Staged
 from rivet.destination.store.bucket import Bucket
+from rivet.destination.store.conditional import Conditional
 from rivet.destination.store.pool import UploadPool, finish_all
 from rivet.destination.store.ranged import TAIL_BYTES, RangedFile
 from rivet.destination.store.spool import Spool
@@ -32,6 +33,7 @@ class StoreDestination:
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self._bucket = bucket
         self._prefix = prefix
+        self._conditional = Conditional(bucket)
         self._spool = Spool()
         self._pool = UploadPool(_REQUESTS_AT_ONCE, _UPLOAD_BYTES)
         self._staged: set[StoreStaged] = set()
@@ -101,6 +103,26 @@ class StoreDestination:
     def put(self, name: str, data: bytes) -> None:
         """Write an object by one request."""
         self._bucket.put(self._key(name), data)
+
+    def inspect(self, name: str, limit_bytes: int | None = None) -> Inspected:
+        """Give an object and its version."""
+        return self._bucket.inspect(self._key(name), limit_bytes)
+
+    def age_seconds(self, name: str) -> float:
+        """Tell how long ago an object was written, by the store's clock."""
+        return self._bucket.age_seconds(self._key(name))
+
+    def create(self, name: str, data: bytes, *, private: bool = False) -> str | None:  # noqa: ARG002
+        """Write an object where there is none; who may read it is the bucket's to say."""
+        return self._conditional.put(self._key(name), data, None)
+
+    def replace(self, name: str, data: bytes, version: str, *, private: bool = False) -> str | None:  # noqa: ARG002
+        """Replace an object of a version."""
+        return self._conditional.put(self._key(name), data, version)
+
+    def remove(self, name: str, version: str) -> bool:
+        """Remove an object of a version."""
+        return self._bucket.delete_if(self._key(name), version)
 
     def delete(self, names: Iterable[str]) -> None:
         """Remove objects in batches."""
