@@ -49,6 +49,8 @@ class History:
             for position, export in enumerate(exports)
         }
         self._begun: set[str] = set()
+        self._ended = 0
+        self._last: ExportEntry | None = None
         self._keeper = Keeper(settings.state, os.environ, source=settings.source.path)
 
     def listen(self, event: Event) -> None:
@@ -59,14 +61,18 @@ class History:
         self._listener(event)
 
     def ended(self, outcome: ExportOutcome) -> None:
-        """Note how an export has ended."""
-        self._keeper.put(self._run, _entry(self._exports[outcome.name], outcome), make=bool(self._begun))
+        """Note how an export has ended; the last one is written with the end of the run."""
+        entry = _entry(self._exports[outcome.name], outcome)
+        self._ended += 1
+        if self._ended == len(self._exports):
+            self._last = entry
+        else:
+            self._keeper.put(self._run, entry, make=bool(self._begun))
 
     def close(self, finished_at: str, exit_code: int) -> tuple[str, ...]:
         """Note how the run has ended, prune, wait for seconds at most, and warn of what could not be kept."""
         ended = replace(self._run, finished_at=finished_at, exit_code=exit_code)
-        self._keeper.put(ended, make=bool(self._begun))
-        self._keeper.prune(finished_at)
+        self._keeper.put(ended, self._last, make=bool(self._begun))
         warning = self._keeper.close()
         if warning is None:
             return ()

@@ -126,9 +126,12 @@ class Database:
     def _open_sqlite(self) -> sqlite3.Connection:
         assert self._path is not None  # noqa: S101 - for mypy
         uri = f"{self._path.absolute().as_uri()}?mode=rw"  # made by make_room, or not at all
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             uri, uri=True, timeout=self._wait_seconds, isolation_level=None, check_same_thread=False
         )
+        # A sync less: after a loss of power the last run may be missing, and a run waits for each sync.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
 
     def _open_postgres(self, settings: SourceSettings) -> Any:
         import psycopg

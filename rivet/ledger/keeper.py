@@ -48,16 +48,12 @@ class Keeper:
         self._failure: str | None = None
 
     def put(self, run: RunEntry, export: ExportEntry | None = None, *, make: bool) -> None:
-        """Take a run, and one of its exports, to write in place of what is known of them.
+        """Take a run, and one of its exports, to write in place of what is known; with its end, prune.
 
         Args:
             make: Whether the ledger is made where there is none.
         """
         self._do(lambda ledger: ledger.put(run, export, make=make, source=self._source))
-
-    def prune(self, now: str) -> None:
-        """Remove old entries when all that was taken is written."""
-        self._do(lambda ledger: ledger.prune(now))
 
     def close(self) -> str | None:
         """Wait for what was taken, for seconds at most, and give what went wrong as a warning."""

@@ -47,7 +47,9 @@ class Ledger:
     def put(
         self, run: RunEntry, export: ExportEntry | None, *, make: bool, source: Path | None = None
     ) -> None:
-        """Write a run, and one of its exports, in place of what is known of them.
+        """Write a run, and one of its exports, in place of what is known of them; with its end, prune.
+
+        All of it is one transaction, since a run waits for the last one.
 
         Args:
             make: Make the ledger where there is none; else nothing is written then.
@@ -70,21 +72,8 @@ class Ledger:
             connection.execute(runs.insert().values(**_stored(asdict(run) | {"host": run.host[:MAX_NAME]})))
             if export is not None:
                 _put_export(connection, run.run_id, export)
-
-    def prune(self, now: str) -> None:
-        """Remove what is too old or too much; an absent ledger is left so.
-
-        Args:
-            now: The present, RFC 3339 in UTC.
-
-        Raises:
-            LedgerError: It cannot be written.
-        """
-        if self._database.is_missing():
-            return
-        with self._database.writing() as connection:
-            if version_of(connection) is not None:
-                _prune(connection, now)
+            if run.finished_at is not None:
+                _prune(connection, run.finished_at)
 
     def recent(
         self,

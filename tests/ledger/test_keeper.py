@@ -25,9 +25,7 @@ def keep(state: StateSettings, home: Path, **options: float) -> str | None:
     """Tell a ledger of a whole run, and give the warning."""
     keeper = Keeper(state, {"XDG_STATE_HOME": str(home)}, **options)  # type: ignore[arg-type]
     keeper.put(run(1), export(status="unfinished"), make=True)
-    keeper.put(run(1), export(), make=True)
-    keeper.put(run(1, finished_at=run(1).started_at, exit_code=0), make=True)
-    keeper.prune(run(1).started_at)
+    keeper.put(run(1, finished_at=run(1).started_at, exit_code=0), export(), make=True)
     return keeper.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -76,7 +77,7 @@ def test_text_that_a_database_cannot_hold_is_written_in_its_place(opened: Open) 
 def test_nothing_is_made_unless_asked(opened: Open, state: StateSettings) -> None:
     """Without `make` a ledger that is not there is not there afterwards; one that is takes the entry."""
     opened().put(run(1), export(), make=False)
-    opened().prune("2026-01-02T00:00:00.000000Z")
+    opened().put(run(1, finished_at="2026-01-02T00:00:00.000000Z"), None, make=False)
     assert opened().recent(9) is None
     if state.database is not None and state.database.path is not None:
         assert not state.database.path.exists()
@@ -104,12 +105,14 @@ def test_old_runs_are_pruned(opened: Open, monkeypatch: pytest.MonkeyPatch) -> N
     for each in [run(0, day=f"{old:%Y-%m-%d}"), *kept]:
         opened().put(each, export(published=1), make=True)
 
-    opened().prune(f"{now:%Y-%m-%d}T00:00:00.000000Z")
+    ended = f"{now:%Y-%m-%d}T00:00:00.000000Z"
+    kept[-1] = replace(kept[-1], finished_at=ended)
+    opened().put(kept[-1], export(), make=True)
     assert [e.run for e in opened().recent(9) or []] == kept[::-1]
 
-    opened().put(run(3), export(), make=True)
-    opened().prune(f"{now:%Y-%m-%d}T00:00:00.000000Z")
-    assert [e.run for e in opened().recent(9) or []] == [run(3), run(2), run(1)]
+    kept.append(run(3, finished_at=ended))
+    opened().put(kept[-1], export(), make=True)
+    assert [e.run for e in opened().recent(9) or []] == kept[:0:-1]
 
 
 def test_partitions_of_the_oldest_runs_are_pruned_first(
@@ -118,9 +121,8 @@ def test_partitions_of_the_oldest_runs_are_pruned_first(
     """Above the number of partitions, runs lose their lists from the oldest on, and nothing else."""
     monkeypatch.setattr(store, "MAX_CHANGES", 5)
     for n in range(4):
-        opened().put(run(n), export(published=2), make=True)
-
-    opened().prune("2026-01-02T00:00:00.000000Z")
+        ended = "2026-01-02T00:00:00.000000Z" if n == 3 else None
+        opened().put(run(n, finished_at=ended), export(published=2), make=True)
 
     assert [len(e.export.changes) for e in opened().recent(9) or []] == [2, 2, 0, 0]
 
