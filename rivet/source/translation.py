@@ -21,6 +21,11 @@ UNREACHED = "check host and port under `source`, and that the server is running 
 CANCELLED = (
     "the server cancelled it; see statement_timeout_seconds under `source`, and the server's own limits"
 )
+LOCK_WAIT_SECONDS = 15  # for a table; every session of ours sets it
+LOCKED = (
+    f"for {LOCK_WAIT_SECONDS} seconds somebody held the table, as DDL does (ALTER TABLE, TRUNCATE, …) that "
+    "is under way or waits in the queue itself; run again when it has ended"
+)
 NO_TLS = "check `tls` under `source` against what the server offers"
 READ_ONLY = "Rivet reads in a read-only transaction; take what writes out of the query"
 

@@ -12,6 +12,7 @@ import sqlalchemy.exc
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
 from rivet.source.translation import (
     CANCELLED,
+    LOCKED,
     NO_TLS,
     READ_ONLY,
     UNREACHED,
@@ -53,7 +54,8 @@ _BY_CODE: dict[int, Meaning] = (
     # What the storage engine says, often of its disk; what the network did.
     | _meanings((3, 28, 126, 1026, 1030, 1152, 1158, 1159, 1160, 1161, 1184, 4031), SourceUnavailable)
     # Locks and deadlocks; a sort that was stopped; a connection or a statement that was killed.
-    | _meanings((1205, 1213, 1927, 3572), SourceUnavailable)
+    | _meanings((1205,), SourceUnavailable, LOCKED)
+    | _meanings((1213, 1927, 3572), SourceUnavailable)
     | _meanings((1028, 1317, 1969, 3024), SourceUnavailable, CANCELLED)
     | _meanings((1412, 1615), SourceUnavailable, _CHANGED)
     # The client's own: not reached, unknown host; gone, lost, out of step; 0 is "not connected".

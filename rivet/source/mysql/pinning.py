@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rivet.source.translation import LOCK_WAIT_SECONDS
+
 MAX_WARNINGS = 65_535  # the most that a server keeps
 
 # First go the limits that SHOW obeys, too: to the largest number, since DEFAULT would be the global value.
@@ -18,7 +20,7 @@ _PINNED = {
     "wait_timeout": "86400",
     "idle_transaction_timeout": "0",
     "idle_readonly_transaction_timeout": "0",
-    "lock_wait_timeout": "60",  # of metadata: an ALTER under way must not hold an export for ever
+    "lock_wait_timeout": str(LOCK_WAIT_SECONDS),  # an ALTER under way must not hold an export for ever
     "max_error_count": str(MAX_WARNINGS),  # they tell of text that was not converted
     # What values of a query would hang on, at the servers' own defaults or, where those cut, without a limit.
     "group_concat_max_len": str(2**30),  # no value can be longer

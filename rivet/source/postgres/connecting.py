@@ -22,6 +22,7 @@ from sqlalchemy.pool import NullPool
 from rivet.errors import SourceError, SourceUnavailable
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
+from rivet.source.translation import LOCK_WAIT_SECONDS
 from rivet.tls import libpq_parameters, ssl_context
 
 _CLOSE_SECONDS = 5.0
@@ -49,7 +50,7 @@ _PINNED = (
     ("quote_all_identifiers", "off"),
     ("synchronize_seqscans", "off"),
     ("idle_in_transaction_session_timeout", "0"),
-    ("lock_timeout", "60s"),  # an ALTER under way must not hold an export for ever
+    ("lock_timeout", f"{LOCK_WAIT_SECONDS}s"),  # an ALTER under way must not hold an export for ever
 )
 
 

@@ -15,6 +15,7 @@ import sqlalchemy.exc
 from rivet.errors import SourceDenied, SourceError, SourceUnavailable
 from rivet.source.translation import (
     CANCELLED,
+    LOCKED,
     NO_TLS,
     READ_ONLY,
     UNREACHED,
@@ -47,7 +48,7 @@ _BY_SQLSTATE: dict[str, Meaning] = {
     "40": (SourceUnavailable, None),
     "42501": (SourceDenied, _GRANT),
     "53": (SourceUnavailable, None),
-    "55P03": (SourceUnavailable, None),
+    "55P03": (SourceUnavailable, LOCKED),
     "57": (SourceUnavailable, None),
     "57014": (SourceUnavailable, CANCELLED),
     "58": (SourceUnavailable, None),
