@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rivet.config.settings import ExportSettings
 from rivet.errors import SourceError, SourceUnavailable
-from rivet.plan.advice import key_advice, reader_advice, source_advice
+from rivet.plan.advice import key_advice, reader_advice, source_advice, zone_advice
 from rivet.plan.calendar import Granularity
 from rivet.plan.layout import Layout, Partitioning
 from rivet.plan.overrides import override
@@ -43,7 +43,7 @@ class Described:
     @property
     def run_advice(self) -> list[str]:
         """List what every run should say once."""
-        lines = [*self.relation.warnings, *key_advice(self.layout)]
+        lines = [*self.relation.warnings, *zone_advice(self.layout), *key_advice(self.layout)]
         if not self.is_steady:
             lines.append(
                 f"consistency is {self.relation.consistency.value}: {self.relation.consistency_reason}"

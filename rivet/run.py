@@ -17,7 +17,7 @@ from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, Rive
 from rivet.events import Event, Listener
 from rivet.history import History
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
-from rivet.plan.advice import type_advice
+from rivet.plan.advice import key_advice, type_advice, value_advice
 from rivet.plan.readers import old_values, readers
 from rivet.plan.resolve import near_miss
 from rivet.plan.windows import Window
@@ -120,8 +120,15 @@ def check(
         if write:
             try_writing(destination, new_run_id())
         outcome = _checked(source, export, destination, described)
+        told_by_readers = key_advice(described.layout)
         return replace(
-            outcome, writable=True if write else None, readers=readers(described.written, described.layout)
+            outcome,
+            writable=True if write else None,
+            readers=readers(described.written, described.layout),
+            warnings=(
+                *(warning for warning in outcome.warnings if warning not in told_by_readers),
+                *type_advice(described.relation.columns, export.columns),
+            ),
         )
 
     return _look(settings, exports, listener, look)
@@ -230,7 +237,7 @@ def _checked(
         timezone=None if partitioning is None else partitioning.axis.timezone,
         indexed=described.is_indexed,
         primary_key=described.relation.primary_key,
-        warnings=(*described.advice, *type_advice(described.relation.columns, export.columns)),
+        warnings=tuple(described.advice),
     )
 
 
@@ -254,5 +261,9 @@ def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         partitions=tuple(PlannedPartition(t.value, t.path, rows) for t, rows in partitions),
         scans=prepared.scans,
         sort_bytes=prepared.sort_bytes,
-        warnings=(*outcome.warnings, *([] if axis is None else old_values(axis, probe.minimum))),
+        warnings=(
+            *outcome.warnings,
+            *([] if axis is None else old_values(axis, probe.minimum)),
+            *value_advice(outcome.columns, outcome.engine),
+        ),
     )

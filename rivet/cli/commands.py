@@ -132,11 +132,12 @@ def check_command(invocation: Invocation, *, config: Path, exports: tuple[str, .
     """Check config, connection, columns and types; write nothing, unless with --write."""
     settings = invocation.load(config)
 
-    from rivet.report.planned import check_lines
+    from rivet.report.planned import check_closing, check_lines
     from rivet.run import check
 
     outcomes = check(settings, exports=exports, write=write, listener=invocation.listener)
-    return _planned(invocation, outcomes, check_lines)
+    lines = [line for outcome in outcomes for line in check_lines(outcome)]
+    return _planned(invocation, outcomes, [*lines, *check_closing(outcomes)])
 
 
 @rivet.command("validate")
@@ -263,14 +264,11 @@ def _plan(invocation: Invocation, config: Path, exports: Sequence[str]) -> Endin
     from rivet.report.planned import plan_lines
     from rivet.run import plan
 
-    return _planned(invocation, plan(settings, exports=exports, listener=invocation.listener), plan_lines)
+    outcomes = plan(settings, exports=exports, listener=invocation.listener)
+    return _planned(invocation, outcomes, [line for outcome in outcomes for line in plan_lines(outcome)])
 
 
-def _planned(
-    invocation: Invocation,
-    outcomes: Sequence[PlanOutcome],
-    lines_of: Callable[[PlanOutcome], Sequence[str]],
-) -> Ending:
+def _planned(invocation: Invocation, outcomes: Sequence[PlanOutcome], lines: Sequence[str]) -> Ending:
     from rivet.report.document import planned_export
     from rivet.report.planned import plan_error_lines
 
@@ -278,6 +276,6 @@ def _planned(
     return Ending(
         exit_code,
         invocation.document(exit_code, [planned_export(o) for o in outcomes]),
-        [line for o in outcomes for line in lines_of(o)],
+        lines,
         plan_error_lines(outcomes),
     )

@@ -17,23 +17,28 @@ _DECIMAL = re.compile(r"(?:numeric|decimal|number)\b(?:\((\d+)(?:,\s*(-?\d+))?)?
 _USUAL_SCALE = 9
 
 
-def key_advice(layout: Layout) -> list[str]:
-    """Warn of a column that stands both in the path and in the files, and of a zone that changes nothing."""
+def zone_advice(layout: Layout) -> list[str]:
+    """Warn of a zone that changes nothing."""
     p = layout.partitioning
-    if p is None:
+    if p is None or p.axis.timezone is not None or p.axis.zone == "UTC":
         return []
-    lines = []
-    if p.axis.timezone is None and p.axis.zone != "UTC":
-        lines.append(
-            f"column {p.column!r} holds no instants: its values are taken as they are, and "
-            f"partition_timezone: {p.axis.zone} changes nothing"
-        )
-    if hides_values(p):
-        lines.append(
-            f"column {p.column!r} stands both in the path and in the files: DuckDB and Spark show the label "
-            "instead of the value; set partition_key to another name, or read without hive partitioning"
-        )
-    return lines
+    taken = f"column {p.column!r} holds no instants: its values are taken as they are"
+    return [f"{taken}, and partition_timezone: {p.axis.zone} changes nothing"]
+
+
+def key_advice(layout: Layout) -> list[str]:
+    """Warn of a column that stands both in the path and in the files, where readers would hide its values.
+
+    What `readers` says of each of them says so too.
+    """
+    p = layout.partitioning
+    if p is None or not hides_values(p):
+        return []
+    line = (
+        f"column {p.column!r} stands both in the path and in the files: DuckDB and Spark show the label "
+        "instead of the value; set partition_key to another name, or read without hive partitioning"
+    )
+    return [line]
 
 
 def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:
@@ -54,28 +59,53 @@ def reader_advice(columns: Sequence[Column], layout: Layout) -> list[str]:
 def type_advice(columns: Sequence[Column], chosen: Collection[str]) -> list[str]:
     """Say what makes numbers of decimals that come as text for want of a precision, or for too much of it.
 
+    Columns of one type are told together.
+
     Args:
         chosen: Columns whose type the user states himself, as he wrote them.
     """
     folded = {name.casefold() for name in chosen}
-    lines = []
+    alike: dict[str, list[str]] = {}
     for column in columns:
-        match = _DECIMAL.match(column.source_type)
         is_text = column.fidelity is Fidelity.TEXT and column.type.kind is Kind.STRING
-        if match is None or not is_text or column.name.casefold() in folded:
-            continue
-        if match[1] is None:
-            why, scale = "comes without precision and scale", _USUAL_SCALE
-        else:
-            why = f"has more than the {MAX_DECIMAL_DIGITS} digits of a decimal"
-            scale = min(max(int(match[2] or 0), 0), MAX_DECIMAL_DIGITS)
-        wanted = f'"decimal({MAX_DECIMAL_DIGITS},{scale})"'
-        lines.append(
-            f"column {column.name!r} ({column.source_type}) {why}, so it is exact text; for numbers write "
-            f"columns: {{{json.dumps(column.name, ensure_ascii=False)}: {wanted}}}, with digits that "
-            "hold every value, or cast it in a query"
-        )
-    return lines
+        if is_text and column.name.casefold() not in folded and _DECIMAL.match(column.source_type):
+            alike.setdefault(column.source_type, []).append(column.name)
+    return [_decimals_as_text(source_type, names) for source_type, names in alike.items()]
+
+
+def _decimals_as_text(source_type: str, names: Sequence[str]) -> str:
+    match = _DECIMAL.match(source_type)
+    if match is None or match[1] is None:
+        why, scale = ("comes", "come"), _USUAL_SCALE
+        what = "without precision and scale"
+    else:
+        why, scale = ("has", "have"), min(max(int(match[2] or 0), 0), MAX_DECIMAL_DIGITS)
+        what = f"more than the {MAX_DECIMAL_DIGITS} digits of a decimal"
+    wanted = f'"decimal({MAX_DECIMAL_DIGITS},{scale})"'
+    asked = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {wanted}" for name in names)
+    column, verb, it, they_are = (
+        ("column", why[0], "it", "it is") if len(names) == 1 else ("columns", why[1], "them", "they are")
+    )
+    return (
+        f"{column} {', '.join(map(repr, names))} ({source_type}) {verb} {what}, so {they_are} exact text; "
+        f"for numbers write columns: {{{asked}}}, with digits that hold every value, or cast {it} in a query"
+    )
+
+
+def value_advice(columns: Sequence[Column], engine: str) -> list[str]:
+    """Say of which columns no probe counts the values that would stop a run: lossy ones.
+
+    SQLite's probe looks at every value; only the numbers between two floats it cannot tell.
+    """
+    unknown = [
+        c
+        for c in columns
+        if c.fidelity is Fidelity.LOSSY and (engine != "sqlite" or c.type.kind is Kind.FLOAT32)
+    ]
+    if not unknown:
+        return []
+    named = ", ".join(f"{c.name!r} ({c.type})" for c in unknown)
+    return [f"not counted here: values that do not fit {named}; a run stops at the first and names its row"]
 
 
 def source_advice(

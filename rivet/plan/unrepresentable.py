@@ -27,13 +27,14 @@ def nulled_columns(columns: Sequence[Column], probe: Probe, policy: str) -> froz
     """
     held = dict(probe.unrepresentable)
     if held and policy == "error":
-        found = [
-            f"column {c.name!r}: {held[c.name]:,} of {counted(probe.rows, 'row')} "
-            f"{'holds' if held[c.name] == 1 else 'hold'} a value that "
-            f"{_NO_DECIMAL if c.type.kind is Kind.DECIMAL else _NO_DATE}"
-            for c in columns
-            if c.name in held
-        ]
+        found, told = [], set()
+        for column in columns:
+            if column.name in held:
+                rows = held[column.name]
+                why = _NO_DECIMAL if column.type.kind is Kind.DECIMAL else _NO_DATE
+                what = "likewise" if why in told else f"{'holds' if rows == 1 else 'hold'} a value that {why}"
+                found.append(f"column {column.name!r}: {rows:,} of {counted(probe.rows, 'row')} {what}")
+                told.add(why)
         raise PlanError(
             "; ".join(found),
             hint="set unrepresentable: null to write such values as NULL, counted in the manifest; or "

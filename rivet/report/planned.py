@@ -59,6 +59,13 @@ def check_lines(outcome: PlanOutcome) -> list[str]:
     return lines + _warnings(outcome)
 
 
+def check_closing(outcomes: Sequence[PlanOutcome]) -> list[str]:
+    """Say once what no check looks at; nothing where none came so far."""
+    if all(outcome.error is not None for outcome in outcomes):
+        return []
+    return ["values were not checked: `rivet plan` counts rows, and the values that it can tell not to fit"]
+
+
 def _readers(readers: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     said = {reader: lines or ("reads it as it is",) for reader, lines in readers.items()}
     return [("" if i else reader, line) for reader, lines in said.items() for i, line in enumerate(lines)]

@@ -70,9 +70,14 @@ def made_by_name(names: Iterable[str], make: Callable[[str], Made]) -> dict[str,
         except ColumnError as error:
             refused.append(error)
     if refused:
-        hints = dict.fromkeys(error.hint for error in refused if error.hint is not None)
-        raise ColumnError("; ".join(map(str, refused)), hint="; ".join(hints) or None)
+        raise told_together(refused)
     return made
+
+
+def told_together(refused: Sequence[ColumnError]) -> ColumnError:
+    """Make one error of several, with each mend once."""
+    hints = dict.fromkeys(error.hint for error in refused if error.hint is not None)
+    return ColumnError("; ".join(map(str, refused)), hint="; ".join(hints) or None)
 
 
 def refused_override(

@@ -61,6 +61,7 @@ def test_a_check_shows_columns(rivet: Command, finds: Looks) -> None:
         told.err.splitlines()
     )
     assert [c["fidelity"] for c in told.document["exports"][0]["columns"]] == ["exact", "text"]
+    assert told.err.splitlines()[-1].startswith("values were not checked: `rivet plan` counts")
 
 
 def test_an_export_that_cannot_be_planned_does_not_hide_the_others(rivet: Command, finds: Looks) -> None:

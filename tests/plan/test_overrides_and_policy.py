@@ -7,7 +7,7 @@ import yaml
 
 from rivet.config.columns import TYPES
 from rivet.errors import PlanError
-from rivet.plan.advice import key_advice, type_advice
+from rivet.plan.advice import type_advice, value_advice, zone_advice
 from rivet.plan.calendar import Granularity
 from rivet.plan.layout import Layout, Partitioning
 from rivet.plan.overrides import override
@@ -45,13 +45,14 @@ def test_only_columns_that_hold_such_values_are_nulled() -> None:
 
 
 def test_error_names_each_column_in_order_with_what_is_wrong_with_it() -> None:
-    """A date fits no calendar, a decimal holds no NaN; both have their count."""
+    """A date fits no calendar, a decimal holds no NaN; each has its count, and a reason stands once."""
     with pytest.raises(PlanError) as caught:
-        nulled_columns(COLUMNS, Probe(10, unrepresentable=(("n", 1), ("at", 2))), "error")
+        nulled_columns(COLUMNS, Probe(10, unrepresentable=(("d", 3), ("n", 1), ("at", 2))), "error")
 
-    at, n = str(caught.value).split("; ")
+    at, n, d = str(caught.value).split("; ")
     assert at.startswith("column 'at': 2 of 10 rows hold a value that fits no calendar (infinity, zero")
     assert n == "column 'n': 1 of 10 rows holds a value that no decimal can hold (NaN or infinity)"
+    assert d == "column 'd': 3 of 10 rows likewise"
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,35 @@ def test_a_decimal_as_text_has_the_override_to_write(source_type: str, why: str,
     assert f"({source_type}) {why}, so it is exact text" in line
     written = line[line.index("columns: ") : line.index(", with digits")]
     assert yaml.safe_load(written) == {"columns": {'a "b": {ü': wanted}}
+
+
+def test_decimals_of_one_type_are_told_together() -> None:
+    """A table with many of them has one line for each type, to be taken over as it is."""
+    columns = [Column(name, TEXT, "numeric", Fidelity.TEXT) for name in ("a", "b")]
+    together, alone = type_advice([*columns, Column("c", TEXT, "numeric(50)", Fidelity.TEXT)], ())
+
+    assert together.startswith(
+        "columns 'a', 'b' (numeric) come without precision and scale, so they are exact"
+    )
+    written = together[together.index("columns: ") : together.index(", with digits")]
+    assert yaml.safe_load(written) == {"columns": {"a": "decimal(38,9)", "b": "decimal(38,9)"}}
+    assert alone.startswith(
+        "column 'c' (numeric(50)) has more than the 38 digits of a decimal, so it is exact"
+    )
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql", "mariadb", "sqlite"])
+def test_values_that_no_probe_counts_are_told(engine: str) -> None:
+    """Those of lossy columns, but for what SQLite's own probe looks at; of others nothing is said."""
+    lossy = [Column(k.name, ColumnType(k), "text", Fidelity.LOSSY) for k in (Kind.INT32, Kind.FLOAT32)]
+
+    told = value_advice([*COLUMNS, *lossy], engine)
+
+    named = "'FLOAT32' (float32)" if engine == "sqlite" else "'INT32' (int32), 'FLOAT32' (float32)"
+    assert told == [
+        f"not counted here: values that do not fit {named}; a run stops at the first and names its row"
+    ]
+    assert value_advice(COLUMNS, engine) == []
 
 
 @pytest.mark.parametrize(
@@ -105,6 +135,6 @@ def test_a_zone_that_changes_nothing_is_told(kind: Kind, zone: str, told: bool) 
     """Only of a column that holds no instants."""
     partitioning = Partitioning("at", "day", Axis(kind, Granularity.DAY, zone), "{partition}")
 
-    lines = key_advice(Layout("events", "manifest.json", partitioning))
+    lines = zone_advice(Layout("events", "manifest.json", partitioning))
 
     assert [line.startswith("column 'at' holds no instants") for line in lines] == [True] * told

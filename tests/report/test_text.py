@@ -9,7 +9,7 @@ from rivet.manifest.verdict import Finding, Level
 from rivet.outcome import PlannedPartition, PlanOutcome, ValidateOutcome
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from rivet.report.errors import error_lines, problems_of
-from rivet.report.planned import check_lines, plan_error_lines, plan_lines
+from rivet.report.planned import check_closing, check_lines, plan_error_lines, plan_lines
 from rivet.report.summary import run_error_lines, run_lines
 from rivet.report.validation import validate_lines, verdict_line
 from tests.report.outcomes import COMPLETE, FAILED, PLAN, SKIPPED, VERDICT, run_of
@@ -122,6 +122,16 @@ def test_a_check_shows_both_types_of_each_column() -> None:
     assert "  created_at  timestamp with time zone  timestamp[us, UTC]  exact" in lines
     assert "  price       numeric(12,2)             decimal128(12,2)    exact" in lines
     assert lines[-1] == "  warning: no index leads with 'created_at'"
+
+
+def test_a_check_says_once_that_it_looked_at_no_values() -> None:
+    """Whatever the number of exports; and not at all where it came to look at none."""
+    failed = PlanOutcome("orders", "/out/orders/", exit_code=2, error="no table")
+
+    assert check_closing([PLAN, failed, PLAN]) == [
+        "values were not checked: `rivet plan` counts rows, and the values that it can tell not to fit"
+    ]
+    assert check_closing([failed]) == []
 
 
 def test_a_check_says_what_lossy_means() -> None:

@@ -38,7 +38,7 @@ def test_by_default_nothing_is_written(run: Any, tmp_path: Path) -> None:
 
     assert outcome.exit_code == 2
     assert "column 'day': 2 of 7 rows hold a value that fits no calendar" in outcome.error
-    assert "column 'row': 3 of 7 rows hold a value" in outcome.error
+    assert "column 'row': 3 of 7 rows likewise" in outcome.error
     assert "unrepresentable: null" in outcome.hint
     assert not (tmp_path / "tree").exists()
 

@@ -6,12 +6,12 @@ Only where a column has no declared type do its values decide, and then all rows
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rivet.errors import SourceError
-from rivet.plan.schema import Column, Kind, Override
-from rivet.source.columns import kept_columns, made_by_name, resolved_overrides
+from rivet.errors import ColumnError, SourceError
+from rivet.plan.schema import Column, ColumnType, Kind, Override
+from rivet.source.columns import kept_columns, made_by_name, resolved_overrides, told_together
 from rivet.source.protocol import Consistency, Request
 from rivet.source.query import checked_query, query_sha256
 from rivet.source.sqlite.account import Examination, Examiner
@@ -146,8 +146,8 @@ class _Describing:
             readings = [Reading(columns[name], overrides.get(name)) for name in kept if name in columns]
             examiner = Examiner(self._connection, from_item, readings, untyped)
             with translated("cannot examine the values of columns without a declared type"):
-                classes = (examination := examiner.examine()).classes
-            types = made_by_name(untyped, lambda name: type_of_values(name, classes[name], kept[name]))
+                examination = examiner.examine()
+            types = _types_of_values(untyped, kept, examination)
             columns |= {
                 name: Column(name, t, kept[name] or _CLASS_OF_KIND[t.kind]) for name, t in types.items()
             }
@@ -173,6 +173,26 @@ class _Describing:
             return True
         known = "SELECT 1 FROM main.sqlite_schema WHERE instr(lower(sql), lower(?)) LIMIT 1"
         return bool(self._connection.rows(known, (name,)))
+
+
+def _types_of_values(
+    untyped: Sequence[str], kept: Mapping[str, str], examination: Examination
+) -> dict[str, ColumnType]:
+    """Give the types of columns without a declared one; what does not fit the others is told as well."""
+    refused, types = [], {}
+    try:
+        types = made_by_name(
+            untyped, lambda name: type_of_values(name, examination.classes[name], kept[name])
+        )
+    except ColumnError as error:
+        refused.append(error)
+    try:
+        examination.require_fit()
+    except ColumnError as error:
+        refused.append(error)
+    if refused:
+        raise told_together(refused)
+    return types
 
 
 def _once(from_item: str, unsteady: Unsteadiness | None) -> str:
