@@ -58,6 +58,47 @@ def test_everything_sees_one_moment(postgres_database: Database) -> None:
     assert sorted(first.column("i").to_pylist()) == list(range(1, 301))
 
 
+@pytest.mark.parametrize(
+    ("anew", "requests"),
+    [
+        ("ALTER TABLE t ALTER n TYPE bigint", [Request("t"), Request("v"), Request(query="TABLE v")]),
+        ("TRUNCATE t", [Request("t")]),
+        ("DROP VIEW v; DROP TABLE t; CREATE TABLE t AS SELECT 1 AS i", [Request("t")]),
+        ("ALTER TABLE p ALTER n TYPE bigint", [Request("p"), Request(query="SELECT count(*) AS n FROM p")]),
+    ],
+)
+def test_a_table_that_is_written_anew_under_the_snapshot_is_never_taken_for_empty(
+    postgres_database: Database, anew: str, requests: list[Request]
+) -> None:
+    """Where the snapshot lost the rows of a table, of one below a view or a partition, the run says so."""
+    for request in requests:
+        postgres_database.execute(
+            "DROP TABLE IF EXISTS t, p CASCADE; CREATE TABLE t AS SELECT i, i n FROM generate_series(1, 9) i;"
+            "CREATE VIEW v AS SELECT i FROM t; CREATE TABLE p (i int, n int) PARTITION BY HASH (i);"
+            "CREATE TABLE p1 PARTITION OF p FOR VALUES WITH (MODULUS 1, REMAINDER 0); INSERT INTO p TABLE t"
+        )
+        with source_of(postgres_database).session() as session:
+            postgres_database.execute(anew)
+            with pytest.raises(SourceUnavailable, match="made or written anew"):
+                session.describe(request)
+        with source_of(postgres_database).session() as session:
+            assert session.describe(request).columns
+
+
+def test_other_changes_leave_a_snapshot_what_it_is(postgres_database: Database) -> None:
+    """A column with a default, an index and another name since the snapshot began do not stop a run."""
+    postgres_database.execute(
+        "CREATE TABLE old AS SELECT generate_series(1, 9) AS i; CREATE INDEX x ON old (i)"
+    )
+    with source_of(postgres_database).session() as session:
+        postgres_database.execute(
+            "ALTER TABLE old RENAME TO t; ALTER TABLE t ADD COLUMN k int DEFAULT 7; CREATE INDEX ON t (i);"
+            "REINDEX INDEX x; ANALYZE t"
+        )
+        relation = session.describe(Request(query="SELECT i, k FROM t WHERE i > 0"))
+        assert session.probe(relation, None).rows == read_scan(session, relation).num_rows == 9
+
+
 def test_scans_that_overlap_see_the_same_moment(postgres_database: Database) -> None:
     """A second scan beside an open one, and one after a scan that was left early, join the snapshot."""
     postgres_database.execute("CREATE TABLE t AS SELECT generate_series(1, 100000) AS i")

@@ -18,6 +18,7 @@ from rivet.source.postgres.catalogue import Fetch, find_table, indexed_columns, 
 from rivet.source.postgres.connecting import driver_of, run_text
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.rendering import Rendering, rendering
+from rivet.source.postgres.rewritten import refuse_rewritten
 from rivet.source.postgres.row_security import hiding_in_query, hiding_in_table
 from rivet.source.postgres.statements import PostgresRelation, query_item, table_item
 from rivet.source.postgres.steadiness import unsteadiness_of
@@ -68,11 +69,16 @@ def describe(connection: sqlalchemy.Connection, request: Request) -> PostgresRel
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
+        SourceUnavailable: A table was written anew since the snapshot began.
         ColumnError: Columns cannot become what the config asks for.
     """
     if request.query is not None:
-        return _describe_query(connection, request.query, request)
-    return _describe_table(connection, request.table or "", request)
+        relation = _describe_query(connection, request.query, request)
+    else:
+        relation = _describe_table(connection, request.table or "", request)
+    with translated(f"cannot look whether {relation.label} was written anew"):
+        refuse_rewritten(_fetching(connection))
+    return relation
 
 
 def _describe_table(connection: sqlalchemy.Connection, text: str, request: Request) -> PostgresRelation:
