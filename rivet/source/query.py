@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from rivet.errors import SourceError
 from rivet.source.tokens import Dialect, Token, TokenKind, UnclosedError, tokens_of
 
+ALIAS = "rivet"
+"""What a table or a query is called in every statement, so that no name of the user means anything else."""
+
 _QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"})
 _LOCKABLE = _QUERY_STARTS | {"("}
@@ -23,8 +26,6 @@ _SHOWN_CHARACTERS = 40
 
 def checked_query(text: str, dialect: Dialect, sql_mode: str = "") -> str:
     r"""Give the text without a final `;` and without the comments around it, ready to stand in brackets.
-
-    Put a newline before the closing bracket, or a comment at the end of a line would eat it.
 
     Args:
         sql_mode: Of a MySQL or MariaDB session, which decides what a quote and a backslash are.
@@ -49,6 +50,11 @@ def checked_query(text: str, dialect: Dialect, sql_mode: str = "") -> str:
     statement = _only_statement([t for t in tokens if t.kind is not TokenKind.COMMENT], text)
     _Check(text, dialect).run(statement)
     return text[statement[0].start : statement[-1].end]
+
+
+def query_item(query: str) -> str:
+    """Write a query as it stands after FROM; a comment in its last line ends with the line."""
+    return f"(\n{query}\n) AS {ALIAS}"
 
 
 def query_sha256(text: str) -> str:

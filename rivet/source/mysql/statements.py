@@ -18,8 +18,8 @@ from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.mysql.rendering import Rendering
 from rivet.source.protocol import Relation
+from rivet.source.query import ALIAS
 
-ALIAS = "rivet"
 _ALL_ROWS = 2**64 - 1
 _UNIX_EPOCH = 719_528  # TO_DAYS('1970-01-01')
 _NULL_CELL = "X''"
@@ -72,11 +72,6 @@ def quoted(name: str) -> str:
 def table_item(schema: str, table: str) -> str:
     """Write a table as it stands after FROM."""
     return f"{quoted(schema)}.{quoted(table)} AS {ALIAS}"
-
-
-def query_item(query: str) -> str:
-    """Write a query as it stands after FROM; a comment in its last line ends with the line."""
-    return f"(\n{query}\n) AS {ALIAS}"
 
 
 def made_once(from_item: str) -> str:

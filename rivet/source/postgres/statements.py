@@ -14,8 +14,7 @@ from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.postgres.rendering import VALUE, Rendering
 from rivet.source.protocol import Relation
-
-ALIAS = "rivet"
+from rivet.source.query import ALIAS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,6 @@ def quoted(name: str) -> str:
 def table_item(schema: str, table: str) -> str:
     """Write a table as it stands after FROM."""
     return f"{quoted(schema)}.{quoted(table)} AS {ALIAS}"
-
-
-def query_item(query: str) -> str:
-    """Write a query as it stands after FROM; a comment in its last line ends with the line."""
-    return f"(\n{query}\n) AS {ALIAS}"
 
 
 def probe_statement(relation: PostgresRelation, column: Column | None) -> str:

@@ -13,12 +13,12 @@ from rivet.errors import ColumnError, SourceError
 from rivet.plan.schema import Column, ColumnType, Kind, Override
 from rivet.source.columns import kept_columns, made_by_name, resolved_overrides, told_together
 from rivet.source.protocol import Consistency, Request
-from rivet.source.query import checked_query, query_sha256
+from rivet.source.query import ALIAS, checked_query, query_item, query_sha256
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.catalogue import find_table
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.errors import translated
-from rivet.source.sqlite.identifiers import ALIAS, query_item, quoted, table_item, text
+from rivet.source.sqlite.identifiers import quoted, table_item, text
 from rivet.source.sqlite.overriding import overridden
 from rivet.source.sqlite.readings import Reading
 from rivet.source.sqlite.relation import SqliteRelation

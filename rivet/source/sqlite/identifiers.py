@@ -6,7 +6,7 @@ not know for text, but not one that is qualified.
 
 from __future__ import annotations
 
-ALIAS = "rivet"
+from rivet.source.query import ALIAS
 
 
 def quoted(name: str) -> str:
@@ -21,11 +21,6 @@ def quoted(name: str) -> str:
 def table_item(table: str) -> str:
     """Write a table as it stands after FROM."""
     return f"main.{quoted(table)} AS {ALIAS}"
-
-
-def query_item(query: str) -> str:
-    """Write a query as it stands after FROM; a comment in its last line ends with the line."""
-    return f"(\n{query}\n) AS {ALIAS}"
 
 
 def value(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rivet.source.sqlite.identifiers import ALIAS
+from rivet.source.query import ALIAS
 from rivet.source.steadiness import Unsteadiness, unsteadiness
 from rivet.source.tokens import tokens_of
 
