@@ -183,6 +183,24 @@ def test_a_listing_that_is_none(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy, bo
     assert "endpoint_url" in str(error.hint)
 
 
+def test_a_listing_without_end(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy) -> None:
+    """Pages that name themselves as the next are an error, and not read for ever."""
+    page = Reply(200, b'{"kind": "storage#objects", "nextPageToken": "again"}')
+    gcs_proxy.choose = lambda _, __: unheard(page)
+
+    assert isinstance(fails(gcs_bucket.at(gcs_proxy.url).settings()), DestinationUnavailable)
+
+
+@pytest.mark.parametrize("host", ["http://[::1", "http://u:s3cret@127.0.0.1:99999", "not a host", "ftp://x"])
+def test_an_emulator_that_is_none(gcs_bucket: GcsBucket, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    """A variable that holds no URL is refused by its name, and what it holds is not told."""
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", host)
+    with pytest.raises(DestinationError, match="STORAGE_EMULATOR_HOST") as caught:
+        GcsDestination(replace(gcs_bucket.settings(), endpoint_url=None))
+
+    assert "s3cret" not in f"{caught.value} {caught.value.hint}"
+
+
 def test_nobody_listens() -> None:
     """An endpoint that is not reached may be reached next time, exit 3."""
     endpoint = f"http://127.0.0.1:{free_port()}"

@@ -273,7 +273,70 @@ def test_endpoint_with_a_password(proxy: FaultProxy) -> None:
     assert "pa55" not in f"{caught.value}{caught.value.hint}"
 
 
-@pytest.mark.parametrize("body", [b"<html>Hello</html>", b"", b"\0\1", b"<ListBucketResult><Conte"])
+@pytest.mark.parametrize("port", [1, 99_999])
+def test_variable_with_a_password_in_an_endpoint_that_is_not_there(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is it where the SDK tells of the whole URL."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://user:pa55@127.0.0.1:{port}")
+
+    error = _fails(replace(_stub(""), endpoint_url=None))
+
+    assert f"at http://127.0.0.1:{port}: " in str(error)
+    assert "pa55" not in f"{error}{error.hint}"
+
+
+@pytest.mark.parametrize("variable", ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"])
+def test_variables_that_no_header_can_hold(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token with a line break is refused at once, and not shown."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "t0k" + "\n" * (name == variable) + "en")
+    settings = _stub(f"http://127.0.0.1:{free_port()}")
+
+    text = _denied(replace(settings, access_key=None, secret_key=None, session_token=None))
+
+    assert "line break" in text
+    assert "t0k" not in text
+
+
+def test_authorities_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing file of authorities is told as such, and not as a connection that was cut."""
+    monkeypatch.setenv("AWS_CA_BUNDLE", "/nowhere/ca.pem")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        text = _denied(_stub(f"https://127.0.0.1:{server.getsockname()[1]}"))
+
+    assert "AWS_CA_BUNDLE" in text
+
+
+@pytest.mark.parametrize("status", [302, 404, 407])
+def test_servers_of_another_kind(proxy: FaultProxy, status: int) -> None:
+    """What a web server or a proxy on the way answers is told with the mend."""
+    proxy.spare()
+    proxy.choose = lambda *_: unheard(Reply(status, b"<html>no</html>", {"Location": "http://127.0.0.1:1/"}))
+    error = _fails(_stub(proxy.url))
+
+    assert error.exit_code == 2
+    assert error.hint is not None
+
+
+_LISTING = (
+    b"<ListBucketResult><IsTruncated>%s</IsTruncated><NextContinuationToken>1</NextContinuationToken>"
+    b"<Contents>%s</Contents></ListBucketResult>"
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>Hello</html>",
+        b"",
+        b"\0\1",
+        b"<ListBucketResult><Conte",
+        _LISTING % (b"true", b"<Key>a</Key><Size>1</Size>"),  # each page names itself as the next
+        _LISTING % (b"false", b"<Key>a</Key>"),
+        _LISTING % (b"false", b"<Size>1</Size>"),
+    ],
+)
 def test_answers_that_are_none_of_s3(proxy: FaultProxy, body: bytes) -> None:
     """A page of something else, and half an answer, are errors and never an empty listing."""
     proxy.spare()

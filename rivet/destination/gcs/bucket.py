@@ -88,8 +88,14 @@ class GcsBucket:
         """List the keys that begin with prefix, page by page."""
         token: str | None = ""
         while token is not None:
+            before = token
             page, token = self._connection.retrying.run(partial(self._page, prefix, token))
             yield from page
+            if token == before:  # it would go on for ever
+                raise DestinationUnavailable(
+                    f"{self._connection.failed('list', prefix)}: a page names itself as the next",
+                    hint=NO_GOOGLE,
+                )
 
     def checksum(self, data: bytes) -> str:
         """Give what `list` would tell of an object that was put with these bytes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import Any, cast
@@ -18,19 +19,29 @@ from google.auth.credentials import with_scopes_if_required
 from google.auth.exceptions import GoogleAuthError
 
 from rivet.config.settings import GcsDestinationSettings
-from rivet.errors import DestinationDenied
+from rivet.errors import DestinationDenied, DestinationError
 
 ANONYMOUS = "anon"
 _SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 _GOOGLE = "googleapis.com"
+_NO_URL = re.compile(r"[\x00-\x20\x7f]")
 
 
 def endpoint_of(settings: GcsDestinationSettings) -> str | None:
-    """Give the URL to send everything to, without a final slash; None for Google's own."""
+    """Give the URL to send everything to, without a final slash; None for Google's own.
+
+    Raises:
+        DestinationError: STORAGE_EMULATOR_HOST holds none; that of a config was looked at before.
+    """
     endpoint = settings.endpoint_url or os.environ.get("STORAGE_EMULATOR_HOST", "")
     if endpoint in {"", "default"}:  # the latter is how the SDK lets the variable be unset
         return None
-    return (endpoint if "://" in endpoint else f"http://{endpoint}").rstrip("/")
+    url = (endpoint if "://" in endpoint else f"http://{endpoint}").rstrip("/")
+    if not _is_url(url):
+        raise DestinationError(
+            "STORAGE_EMULATOR_HOST holds no URL of a store", hint="write it like http://127.0.0.1:4443"
+        )
+    return url
 
 
 def credentials_of(settings: GcsDestinationSettings, endpoint: str | None) -> Any:
@@ -83,6 +94,15 @@ def _application_default(settings: GcsDestinationSettings) -> Any:
             "or anonymous: true for a bucket that is open to all",
         ) from exc
     return credentials
+
+
+def _is_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme.lower() in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        return False
+    return bool(is_whole) and not parts.query and not _NO_URL.search(url)
 
 
 def _is_google(endpoint: str) -> bool:

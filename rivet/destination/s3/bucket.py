@@ -78,7 +78,8 @@ class S3Bucket:
         for page in self._pages("list_objects_v2", prefix, {"ContinuationToken": "NextContinuationToken"}):
             for found in page.get("Contents", []):
                 checksum = self._connection.checksum(found.get("ETag", ""))
-                yield Listed(found["Key"], found["Size"], checksum)
+                key, size = (self._connection.told(found, name, "list", prefix) for name in ("Key", "Size"))
+                yield Listed(key, size, checksum)
 
     def checksum(self, data: bytes) -> str | None:
         """Give the digest that S3 tells of an object put by one request."""
@@ -166,7 +167,9 @@ class S3Bucket:
             yield page
             if not page["IsTruncated"]:
                 return
-            more = {argument: page[name] for argument, name in follow.items() if name in page}
+            before, more = more, {argument: page[name] for argument, name in follow.items() if name in page}
+            if more == before:  # it would go on for ever
+                raise self._connection.translator.garbled("list", prefix)
 
     def _stands(self, key: str, size_bytes: int, digest: bytes) -> bool:
         """Tell whether the very bytes surely stand under a key."""
