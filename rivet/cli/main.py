@@ -34,6 +34,9 @@ def run_command_line(arguments: Sequence[str], stop: Stop) -> int:
     except BaseException as exc:  # noqa: BLE001 - every ending is told, bugs too
         stop.settle()
         ending = invocation.failure(exc)
+    # CPython ends a module by SIGINT, whatever its code, where an interrupt has left the running of text,
+    # as of the methods that dataclasses write on import. It forgets that when it runs some again.
+    exec("")  # noqa: S102
     return invocation.delivery.deliver(ending)
 
 

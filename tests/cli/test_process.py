@@ -55,6 +55,20 @@ def test_a_signal_stops_a_run_in_order(number: signal.Signals) -> None:
     assert b"Traceback" not in err
 
 
+def test_an_interrupt_inside_text_keeps_the_exit_code(tmp_path: Path) -> None:
+    """The code is 130, and the process does not end by a signal, where dataclasses were being made."""
+    (tmp_path / "interrupted.py").write_text(
+        "from rivet.cli import invocation, main\n"
+        "invocation.Invocation.load = lambda *_: exec('raise KeyboardInterrupt')\n"
+        "raise SystemExit(main.main())\n"
+    )
+    (tmp_path / "c.yaml").touch()
+
+    ended = finish(REAL[0], "-m", "interrupted", *CONFIG, cwd=tmp_path)
+
+    assert ended.returncode == 130
+
+
 def test_a_second_signal_does_not_disturb_the_stop() -> None:
     """`timeout` signals a process and then its group: the stop under way goes on, without a traceback."""
     with running("wait", "--json") as (process, told):
