@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from rivet.events import Event
-from tests.run.buckets import PREFIX, STORES, Bucket, copied, export, uri
+from tests.run.buckets import PREFIX, STORES, Bucket, copied, export, rows_in_store, uri
 from tests.run.command import run_command, write_config
 from tests.run.conftest import AnyDatabase, YearTable
 from tests.run.nights import SECOND_NIGHT, assert_equal, make_events
 from tests.run.running import by_day, run_one, run_well
-from tests.run.trees import NULL, manifests
+from tests.run.trees import NULL, manifests, rows_by_glob
 from tests.servers.s3 import Key, S3Bucket
 from tests.servers.sqlite import SqliteDatabase
 
@@ -50,6 +50,7 @@ def test_the_tree_follows_the_table(
 
     root = copied(bucket, tmp_path / "second")
     assert_equal(root, database)
+    assert rows_in_store(bucket) == rows_by_glob(root)
     assert (second.rows, second.null_rows, second.partitions) == (10, 0, 7)
     assert (second.partitions_written, second.partitions_unchanged, second.partitions_removed) == (4, 3, 2)
     for label in ("2023-01-01", "2023-01-04", "2023-01-08"):
