@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -327,6 +328,37 @@ def test_region(
     _list(_settings(elsewhere.url, region=stated))
 
     assert [f"/{expected}/s3/aws4_request" in text for text in seen] == [True]
+
+
+def test_a_profile(shared_s3_bucket: S3Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profile of the SDK's files gives the keys, and its endpoint does not count beside the config's."""
+    key = shared_s3_bucket.server.account
+    file = tmp_path / "credentials"
+    file.write_text(
+        f"[nightly]\naws_access_key_id = {key.access_key}\naws_secret_access_key = {key.secret_key}\n"
+        f"endpoint_url = http://127.0.0.1:{free_port()}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    settings = shared_s3_bucket.settings("profile/", profile="nightly", access_key=None, secret_key=None)
+    with closing(S3Destination(settings, PATIENCE)) as destination:
+        destination.put("a", b"1")
+
+    assert shared_s3_bucket.keys("profile/") == ["profile/a"]
+
+
+def test_a_session_token(elsewhere: FaultProxy) -> None:
+    """The token of a session goes with each request."""
+    seen: list[str | None] = []
+
+    def fault(asked: Asked, _: Forward) -> Reply:
+        seen.append(asked.headers.get("X-Amz-Security-Token"))
+        return Reply(200, LISTING)
+
+    elsewhere.choose = lambda *_: fault
+    _list(_settings(elsewhere.url, session_token=Secret("t0ken==")))
+
+    assert seen == ["t0ken=="]
 
 
 @pytest.fixture(scope="module")
