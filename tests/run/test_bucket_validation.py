@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -89,7 +91,7 @@ def test_a_tree_in_a_bucket_validates_by_its_config(
 def test_three_requests_validate_a_partition(
     tmp_path: Path, sqlite_database: SqliteDatabase, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Marker, manifest and footer cost one each, of a root of any size and of a partition alone."""
+    """Marker, manifest and footer cost one each, of a partition alone and of any in a root, 16 at a time."""
     rows = ", ".join(f"({i}, date('2023-01-01', '+{i} days'))" for i in range(40))
     sqlite_database.execute(
         f"CREATE TABLE events (id INTEGER, created_at DATE); INSERT INTO events VALUES {rows}"
@@ -97,8 +99,9 @@ def test_three_requests_validate_a_partition(
     run_well(tmp_path, sqlite_database.source, export(bucket), environ=bucket.environment)
     kind = S3Requests if isinstance(bucket, S3Bucket) else GcsRequests
     asked: list[str] = []
+    side_by_side = threading.Barrier(16)
     for name in ("get", "tail", "range", "list"):
-        monkeypatch.setattr(kind, name, _counted(name, getattr(kind, name), asked))
+        monkeypatch.setattr(kind, name, _counted(name, getattr(kind, name), asked, side_by_side))
 
     def requests_of(prefix: str) -> Counter[str]:
         asked.clear()
@@ -111,9 +114,16 @@ def test_three_requests_validate_a_partition(
     assert requests_of(f"{PREFIX}created_at=2023-01-05/") == {"get": 2, "tail": 1 + 1, "list": 3}
 
 
-def _counted(name: str, method: Callable[..., Any], asked: list[str]) -> Callable[..., Any]:
+def _counted(
+    name: str, method: Callable[..., Any], asked: list[str], side_by_side: threading.Barrier
+) -> Callable[..., Any]:
+    """Count calls; the first to get small files wait until there are as many as come side by side."""
+    numbers = itertools.count()
+
     def count(*arguments: Any) -> Any:
         asked.append(name)
+        if name == "get" and next(numbers) < side_by_side.parties:
+            side_by_side.wait(60)
         return method(*arguments)
 
     return count
