@@ -6,8 +6,10 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
+import botocore.auth
 import pytest
 
 from rivet.config.settings import S3DestinationSettings, Secret
@@ -79,6 +81,14 @@ def test_wrong_secret_key(s3_bucket: S3Bucket) -> None:
     text = _denied(s3_bucket.reached_by(Key(key, "not-its-secret")).settings())
 
     assert "secret key does not fit" in text
+
+
+def test_clock_that_is_wrong(s3_bucket: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose clock is an hour off is told so."""
+    early = botocore.auth.get_current_datetime() - timedelta(hours=1)
+    monkeypatch.setattr("botocore.auth.get_current_datetime", lambda *_, **__: early)
+
+    assert "set the clock" in _denied(s3_bucket.settings(), _put)
 
 
 @pytest.mark.parametrize("use", [_list, _put, _read])
