@@ -231,6 +231,12 @@ def test_delete_that_fails_for_some(watched: Watched) -> None:
     assert watched.methods == ["POST", "POST"]
     assert int(watched.headers[1]["content-length"]) < int(watched.headers[0]["content-length"])
 
+    nameless = some.replace(f"<Key>{key}</Key>".encode(), b"")
+    answers = iter([Reply(200, nameless)])
+    watched.answer(lambda _: next(answers, None))
+    watched.destination.delete(["a", "b"])
+    assert watched.methods == ["POST", "POST"]
+
     denied = some.replace(b"SlowDown", b"AccessDenied")
     watched.answer(lambda _: Reply(200, denied))
     with pytest.raises(DestinationDenied, match=r"'s3://.*b'"):

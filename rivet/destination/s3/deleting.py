@@ -61,7 +61,8 @@ class Deleting:
             answer = self._connection.ask("delete_objects", "delete", left[0], Delete=objects)
             errors = [error for error in answer.get("Errors", []) if error.get("Code") != "NoSuchKey"]
             if errors:
-                left = [error["Key"] for error in errors]
+                named = [error["Key"] for error in errors if "Key" in error]
+                left = named if len(named) == len(errors) else left  # some gateways name no key
                 with self._connection.translator.translated("delete", left[0]):
                     raise ClientError({"Error": errors[0]}, "DeleteObjects")
 
