@@ -291,7 +291,7 @@ def test_a_row_of_many_short_values_outgrows_a_packet(mysql_family: Database) ->
 
 
 def test_a_row_that_cannot_be_rendered_is_never_null(mysql_family: Database) -> None:
-    """A row of numbers that outgrows max_allowed_packet stops the scan with the mend."""
+    """A row of numbers that outgrows max_allowed_packet stops the scan with its number and the mend."""
     columns = ", ".join(f"c{i} decimal(38,0)" for i in range(120))
     mysql_family.execute(
         f"CREATE TABLE t ({columns}); INSERT INTO t (c1) VALUES (1), (NULL);"
@@ -299,7 +299,7 @@ def test_a_row_that_cannot_be_rendered_is_never_null(mysql_family: Database) -> 
     )
     with global_settings(mysql_family, max_allowed_packet=4096), source_of(mysql_family).session() as session:
         relation = session.describe(Request("t"))
-        with pytest.raises(ColumnError, match="max_allowed_packet") as caught:
+        with pytest.raises(ColumnError, match=r"row 3 of the scan .*max_allowed_packet") as caught:
             read_scan(session, relation)
         assert "raise max_allowed_packet" in (caught.value.hint or "")
         assert session.probe(relation, None).rows == 3

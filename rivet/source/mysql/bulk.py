@@ -127,17 +127,20 @@ class SnapshotReader:
     async def _pump(self, cursor: Any, reading: Reading, write: Write) -> None:
         lines = _lines_of(reading)
         await cursor.execute(reading.statement)
-        size = 1
+        size, before = 1, 0
         while rows := await cursor.fetchmany(size):
             if self._is_stopping:
                 continue
             try:
                 text = lines(rows)
             except TypeError as exc:
+                number = before + next((i for i, row in enumerate(rows, 1) if row[0] is None), 1)
                 raise ColumnError(
-                    "a row is longer than the server's max_allowed_packet, which makes NULL of it",
+                    f"row {number:,} of the scan is longer than the server's max_allowed_packet, which makes "
+                    "NULL of it",
                     hint="raise max_allowed_packet at the server, or leave out or cut the longest columns",
                 ) from exc
+            before += len(rows)
             await write(text)
             size = _ROWS_AT_ONCE if len(text) < _SMALL_BYTES else 1
 
