@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from rivet.errors import PlanError
 from rivet.plan.calendar import Granularity
-from rivet.plan.schema import Column, Kind
+from rivet.plan.schema import Column, Fidelity, Kind
 
 # What makes a moment of seconds since 1970 and of text, and what an identifier stands in, by engine. SQLite
 # knows the type of no expression, so there it is what `columns` takes.
@@ -22,6 +22,12 @@ _MOMENTS = {
     "mysql": (_SECONDS_SQL, "CAST({0} AS datetime(6))", "`"),
     "mariadb": (_SECONDS_SQL, "CAST({0} AS datetime(6))", "`"),
     "sqlite": ("{{type: timestamp, unit: s}}", "timestamp", '"'),
+}
+_MYSQL_TYPES = {Kind.DATE: "date", Kind.TIMESTAMP: "datetime(6)", Kind.INSTANT: "datetime(6)"}
+_SQL_TYPES = {
+    "postgres": {Kind.DATE: "date", Kind.TIMESTAMP: "timestamp", Kind.INSTANT: "timestamptz"},
+    "mysql": _MYSQL_TYPES,
+    "mariadb": _MYSQL_TYPES,
 }
 _NUMBER = re.compile(r"u?int|float|decimal")
 _DECIMAL_AS_TEXT = re.compile(r"numeric|decimal")
@@ -84,13 +90,26 @@ def which_column(name: str, known: Sequence[str]) -> str:
 
 
 def require_temporal(column: Column, engine: str, where: str) -> None:
-    """Refuse a partition column that is neither a date nor a timestamp.
+    """Refuse a partition column that is neither a date nor a timestamp where the rows are put in order.
+
+    Text that `columns` makes a date of is one only once it has been read: a server would order it as text.
+    SQLite is told how to read it.
 
     Raises:
         PlanError: With the expression to write.
     """
-    if column.type.kind.is_temporal:
+    kind = column.type.kind
+    if kind.is_temporal and (engine == "sqlite" or column.fidelity is not Fidelity.LOSSY):
         return
+    if kind.is_temporal:
+        mark = _MOMENTS[engine][2]
+        name = mark + column.name.replace(mark, mark * 2) + mark
+        cast = f"CAST({name} AS {_SQL_TYPES[engine][kind]}) AS {name}"
+        raise PlanError(
+            f"{where}: column {column.name!r} is {column.source_type} in the database, and a date only by "
+            "`columns`, so that the source would order its rows as text",
+            hint=f"cast it in a query, and take it out of `columns`: SELECT …, {cast} FROM …",
+        )
     raise PlanError(
         f"{where}: column {column.name!r} is {column.source_type}, expected DATE, DATETIME, TIMESTAMP or "
         "TIMESTAMPTZ",

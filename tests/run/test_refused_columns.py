@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.run.command import run_command
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.refusing import by_query, events_table, refused
 from tests.run.running import by_day, run_well
 from tests.run.trees import NULL, rows_by_manifest
+from tests.servers.database import Database
 
 FIRST, SECOND, BEFORE = dt.datetime(2023, 1, 1), dt.datetime(2023, 1, 2, 10), dt.datetime(1969, 12, 31)
 
@@ -85,6 +87,31 @@ def test_a_partition_column_that_is_no_date_is_told_with_what_to_write(
     run_well(tmp_path, database.source, _as_mended(export, hint), validate=True)
     landed = {row[0]: label for label, rows in rows_by_manifest(root).items() for row in rows}
     assert landed == {number: day or NULL for number, day in enumerate(days, 1)}
+
+
+@pytest.mark.parametrize("wanted", ["date", "timestamp", "timestamptz"])
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_text_that_columns_makes_a_date_of_is_told_before_anything_is_counted(
+    tmp_path: Path, database: Database, engine: str, wanted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check` and `run` refuse to partition by it, since a server orders text as text; the cast does it."""
+    database.execute(events_table(engine))
+    root = tmp_path / "place" / "tree"
+    export = by_day(root, partition_by="note", columns={"note": wanted})
+
+    with database.recording() as statements:
+        error, hint = refused(tmp_path, capsys, database.source, export)
+        told = run_command(capsys, "check", "--config", tmp_path / "rivet.yaml")
+
+    assert error.startswith("$.exports[0].partition_by: column 'note' is ")
+    assert "a date only by `columns`" in error
+    assert told.exit_code == 2
+    assert hint in " ".join(told.lines)
+    assert not [text for text in statements if "count(*)" in text.lower()]
+    del export["columns"]
+    run_well(tmp_path, database.source, _as_mended(export, hint), validate=True)
+    landed = {row[0]: label for label, rows in rows_by_manifest(root).items() for row in rows}
+    assert landed == {number: day or NULL for number, day in enumerate(BY_TEXT, 1)}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

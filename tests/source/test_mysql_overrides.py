@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from rivet.source.mysql.describing import rendered_columns
 from rivet.source.mysql.types import Described
 from rivet.source.protocol import Request
 from tests.servers.database import Database
-from tests.source.reading import column_of, in_session, read_all
+from tests.source.reading import in_session, read_all
 
 NOT_HELD = [
     ("int", "2", "bool", ()),
@@ -158,20 +157,6 @@ def test_an_override_for_no_column_is_refused(mysql_family: Database) -> None:
     with pytest.raises(SourceError, match="'amuont'") as caught:
         in_session(mysql_family, lambda s: s.describe(Request("t", overrides={"amuont": override("string")})))
     assert "'amount'" in (caught.value.hint or "")
-
-
-def test_text_that_is_read_as_a_date_cannot_part_the_rows(mysql_family: Database) -> None:
-    """The server would put such text in the order of its signs, so it is no partition column."""
-    mysql_family.execute("CREATE TABLE t (`a day` varchar(20)); INSERT INTO t VALUES ('2023-01-01')")
-
-    def ask(session: Any) -> None:
-        relation = session.describe(Request("t", overrides={"a day": override("date")}))
-        assert session.probe(relation, None).rows == 1
-        with pytest.raises(ColumnError, match="'a day'") as caught:
-            session.probe(relation, column_of(relation, "a day"))
-        assert "CAST(`a day` AS date) AS `a day`" in (caught.value.hint or "")
-
-    in_session(mysql_family, ask)
 
 
 def test_zero_dates_as_text(mysql_family: Database) -> None:

@@ -8,7 +8,7 @@ from rivet.errors import ColumnError, SourceError
 from rivet.plan.schema import ColumnType, Kind, Override
 from rivet.source.protocol import Request
 from tests.servers.database import Database
-from tests.source.reading import column_of, read_all, source_of
+from tests.source.reading import read_all, source_of
 
 DECIMAL = ColumnType(Kind.DECIMAL, 5, 2)
 
@@ -178,15 +178,3 @@ def test_names_are_resolved_as_everywhere(postgres_database: Database) -> None:
         ):
             with pytest.raises(SourceError, match=said):
                 session.describe(Request("t", exclude=("gone",), overrides=wrong))
-
-
-def test_text_read_as_dates_does_not_partition(postgres_database: Database) -> None:
-    """A text column that is only read as dates has neither order nor index of them: the mend is a cast."""
-    postgres_database.execute("CREATE TABLE t (v text); INSERT INTO t VALUES ('2024-01-01')")
-    with source_of(postgres_database).session() as session:
-        relation = session.describe(Request("t", overrides={"v": Override(ColumnType(Kind.DATE))}))
-        assert session.probe(relation, None).rows == 1
-        with pytest.raises(ColumnError, match="'v' is text in the database") as caught:
-            session.probe(relation, column_of(relation, "v"))
-    assert caught.value.hint is not None
-    assert "cast it in a query" in caught.value.hint

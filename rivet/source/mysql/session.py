@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from rivet.errors import ColumnError
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
-from rivet.plan.schema import Column, Kind
+from rivet.plan.schema import Column
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.mysql import describing
 from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
@@ -19,16 +18,10 @@ from rivet.source.mysql.statements import (
     count_statement,
     counted_columns,
     probe_statement,
-    quoted,
     read_statement,
 )
 from rivet.source.protocol import Batches, Probe, Relation, Request
 
-_CASTS = {
-    Kind.DATE: "CAST({0} AS date) AS {0}",
-    Kind.TIMESTAMP: "CAST({0} AS datetime(6)) AS {0}",
-    Kind.INSTANT: "CAST({0} AS datetime(6)) AS {0}",
-}
 _MOMENT = re.compile(rb"(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
 
 
@@ -53,19 +46,8 @@ class MysqlSession:
             return describing.describe(connection, self._control.login.database, request)
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
-        """Find minimum, maximum and the counts of rows in one statement.
-
-        Raises:
-            ColumnError: The partition column is text that is read as a date.
-        """
+        """Find minimum, maximum and the counts of rows in one statement."""
         relation, doing = _own(relation), f"cannot probe {relation.label}"
-        if column is not None and not relation.renderings[column.name].fits:
-            raise ColumnError(
-                f"column {column.name!r} ({column.source_type}) is a {column.type} by override only, and the "
-                "server would put it in the order of its text",
-                hint="cast it in a query: SELECT …, "
-                f"{_CASTS[column.type.kind].format(quoted(column.name))} FROM …",
-            )
         row = self._rows(probe_statement(relation, column), doing)[0]
         rows, others = _number(row[0]), counted_columns(relation, column)
         unfit = {

@@ -10,8 +10,8 @@ from rivet.errors import SourceUnavailable
 from rivet.source.postgres.catalogue import Fetch
 
 # What the transaction reads stays locked to its end, so that nothing is written anew from here on. The tables
-# of the catalogue are as the snapshot has them, and its functions tell of now. Indexes may be new: what is none
-# has no `pg_get_indexdef`.
+# of the catalogue are as the snapshot has them, and its functions tell of now. Indexes may be new: what
+# is none has no `pg_get_indexdef`.
 _REWRITTEN = """
 SELECT l.relation::regclass::text
 FROM pg_catalog.pg_locks l

@@ -8,7 +8,6 @@ from typing import Any
 
 import sqlalchemy
 
-from rivet.errors import ColumnError
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
@@ -60,12 +59,6 @@ class PostgresSession:
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement."""
         relation = _own(relation)
-        if column is not None and column not in relation.unsure:
-            raise ColumnError(
-                f"column {column.name!r} is {column.source_type} in the database, and only its values are "
-                f"read as {column.type}: neither order nor index of it serve a partitioned export",
-                hint="cast it in a query, and take the type out of `columns`",
-            )
         statement = probe_statement(relation, column)
         rows, *found = self._rows(statement, f"cannot probe {relation.label}")[0]
         counts = {c.name: count for c, count in zip(relation.unsure, found, strict=False)}
