@@ -221,10 +221,23 @@ def test_delete_where_there_are_no_batches(watched: Watched) -> None:
     assert names(watched.destination) == ["4"]
 
 
+def test_delete_that_is_answered_with_nothing(watched: Watched) -> None:
+    """What a batch is not answered for is deleted one by one."""
+    for name in "abc":
+        watched.bucket.put(watched.prefix + name, b"")
+    one = f"<DeleteResult><Deleted><Key>{watched.prefix}c</Key></Deleted></DeleteResult>".encode()
+    watched.answer(lambda asked: Reply(200, one) if asked.method == "POST" else None)
+    watched.destination.delete(["a", "b", "c"])
+
+    assert watched.methods == ["POST", "DELETE", "DELETE"]
+    assert names(watched.destination) == ["c"]
+
+
 def test_delete_that_fails_for_some(watched: Watched) -> None:
     """Of a batch that was done in part the rest is tried again, and what may not be deleted is an error."""
-    key = watched.prefix + "b"
-    some = f"<DeleteResult><Error><Key>{key}</Key><Code>SlowDown</Code></Error></DeleteResult>".encode()
+    key, other = watched.prefix + "b", watched.prefix + "a"
+    failed = f"<Error><Key>{key}</Key><Code>SlowDown</Code></Error>"
+    some = f"<DeleteResult><Deleted><Key>{other}</Key></Deleted>{failed}</DeleteResult>".encode()
     answers = iter([Reply(200, some)])
     watched.answer(lambda _: next(answers, None))
     watched.destination.delete(["a", "b"])

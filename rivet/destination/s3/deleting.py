@@ -33,33 +33,34 @@ class Deleting:
         singly = [key for key in keys if _NOT_IN_XML.search(key)]
         together = [key for key in keys if not _NOT_IN_XML.search(key)]
         for start in range(0, len(together), _BATCH_KEYS):
-            batch = together[start : start + _BATCH_KEYS]
-            if not self._is_taken(batch):
-                singly += batch
+            singly += self._left_over(together[start : start + _BATCH_KEYS])
         if singly:
             with ThreadPoolExecutor(min(_THREADS, len(singly)), "rivet-delete") as pool:
                 list(pool.map(self._delete_one, singly))
 
-    def _is_taken(self, keys: list[str]) -> bool:
-        """Delete a batch, and tell whether the store knows what that is."""
+    def _left_over(self, keys: list[str]) -> list[str]:
+        """Delete a batch, and give what the store has not answered for: all where it knows no batches."""
         if not self._has_batches or len(keys) == 1:
-            return False
+            return keys
         try:
-            self._delete_batch(keys)
+            gone = self._delete_batch(keys)
         except DestinationError as exc:
             if code_of(exc.__cause__) not in _NO_BATCHES:
                 raise
             self._has_batches = False
-        return self._has_batches
+            return keys
+        return [key for key in keys if key not in gone]
 
-    def _delete_batch(self, keys: list[str]) -> None:
-        left = keys
+    def _delete_batch(self, keys: list[str]) -> set[str]:
+        """Delete a batch, and give what the store says is gone, which of a gateway may be nothing."""
+        left, gone = keys, set[str]()
 
         def delete(_: bool) -> None:  # noqa: FBT001 - what `run` gives
             nonlocal left
-            objects = {"Objects": [{"Key": key} for key in left], "Quiet": True}
+            objects = {"Objects": [{"Key": key} for key in left]}
             answer = self._connection.ask("delete_objects", "delete", left[0], Delete=objects)
             errors = [error for error in answer.get("Errors", []) if error.get("Code") != "NoSuchKey"]
+            gone.update(deleted.get("Key", "") for deleted in answer.get("Deleted", []))
             if errors:
                 named = [error["Key"] for error in errors if "Key" in error]
                 left = named if len(named) == len(errors) else left  # some gateways name no key
@@ -67,6 +68,7 @@ class Deleting:
                     raise ClientError({"Error": errors[0]}, "DeleteObjects")
 
         self._connection.retrying.run(delete)
+        return gone
 
     def _delete_one(self, key: str) -> None:
         with suppress(ObjectNotFound):
