@@ -114,9 +114,8 @@ def source_advice(
     """Warn of what the source lacks."""
     lines = []
     if column is not None and not indexed:
-        lines.append(
-            f"no index leads with {column.name!r}: one scan reads the whole table, sorted at the source"
-        )
+        whole = "all rows of the query" if table is None else "the whole table"
+        lines.append(f"no index leads with {column.name!r}: one scan reads {whole}, sorted at the source")
     if table is not None and not primary_key:
         lines.append("no primary key: rows with equal dates may come in another order in another run")
     return lines

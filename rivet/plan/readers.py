@@ -148,7 +148,7 @@ def _of_folder(layout: Layout) -> _Told:
     manifest = layout.manifest_name
     if not manifest.startswith("_"):
         mend = "set manifest_name: _manifest.json"
-        yield "pyarrow", f"fails at {manifest}: {mend}, or open the folder with exclude_invalid_files=True"
+        yield "pyarrow", f"opening the folder fails at {manifest}: {mend}, or exclude_invalid_files=True"
         yield "Spark", f"fails at {manifest}: {mend}, or read with pathGlobFilter = *.parquet"
         yield "Athena", f"takes {manifest} for data: {mend}"
     yield "Polars", "reads **/*.parquet, and no folder that holds anything else"
