@@ -256,7 +256,9 @@ def test_delete_that_fails_for_some(watched: Watched) -> None:
         watched.destination.delete(["a", "b"])
 
 
-@pytest.mark.parametrize(("status", "code"), [(403, "AccessDenied"), (501, "NotImplemented")])
+@pytest.mark.parametrize(
+    ("status", "code"), [(403, "AccessDenied"), (501, "NotImplemented"), (404, "NoSuchKey")]
+)
 def test_sweep_without_the_right_to(watched: Watched, status: int, code: str) -> None:
     """Who may not list unfinished uploads gets one warning, which names the rule that removes them."""
     watched.answer(lambda _: Reply(status, f"<Error><Code>{code}</Code></Error>".encode()))

@@ -21,6 +21,8 @@ from rivet.errors import DestinationError, IntegrityError
 
 _NO_END = frozenset({"InvalidRange", "416"})
 _MAY_NOT = frozenset({"AccessDenied", "Forbidden", "403", "NotImplemented", "501", "MethodNotAllowed", "405"})
+# Of a store that does not know what is asked: that its bucket is there is known by then.
+_UNKNOWN = frozenset({"NoSuchKey", "404"})
 
 
 class S3Bucket:
@@ -140,7 +142,7 @@ class S3Bucket:
                     if any(run_id in name for run_id in run_ids):
                         S3Upload(self._connection, found["Key"], found["UploadId"]).abort()
         except DestinationError as exc:
-            if code_of(exc.__cause__) not in _MAY_NOT:
+            if code_of(exc.__cause__) not in _MAY_NOT | _UNKNOWN:
                 raise
             self._warn(
                 f"what broken runs leave unfinished in {self.uri} cannot be listed or aborted: grant"
