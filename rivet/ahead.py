@@ -5,14 +5,17 @@ A server that has to sort sends nothing for a while; what is asked of it meanwhi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
-from rivet.plan.scans import Reach, Scan
+from rivet.export.sort import Order, SortedBatches
+from rivet.export.temporary import free_bytes
+from rivet.plan.scans import Reach, Scan, Sorter, choose_sorter
 from rivet.source.protocol import Batches, Session
 
 # An estimate may be wrong by so much before a scan is begun that the probe then splits.
@@ -25,7 +28,7 @@ class ReadAhead:
     def __init__(self, session: Session, described: Described) -> None:
         self._session = session
         self._described = described
-        self._begun: tuple[ExitStack, Batches] | None = None
+        self._begun: tuple[Scan, ExitStack, Batches] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -34,35 +37,62 @@ class ReadAhead:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._begun is not None:
-            self._begun[0].__exit__(kind, error, trace)
+            self._begun[1].__exit__(kind, error, trace)
 
     def begin(self, export: ExportSettings) -> None:
         """Begin to read everything, if it is sure enough that one scan will."""
-        whole = Scan(Reach.EVERYTHING)
-        if self._session.reads_while_asked and self._is_sure(export, whole):
+        if not self._session.reads_while_asked:
+            return
+        scan = self._sure_scan(export)
+        if scan is not None:
             stack = ExitStack()
-            self._begun = stack, stack.enter_context(self._read(self._described, whole))
+            self._begun = scan, stack, stack.enter_context(self._read(self._described, scan))
 
-    def read(self, described: Described, scan: Scan) -> AbstractContextManager[Batches]:
-        """Read a scan as it was planned: the one that was begun, where it is the same."""
-        if self._begun is None or scan.reach is not Reach.EVERYTHING or described != self._described:
-            return self._read(described, scan)
-        begun, self._begun = self._begun, None
-        return _entered(*begun)
+    def read(
+        self, described: Described, scan: Scan, on_read: Callable[[int], None]
+    ) -> AbstractContextManager[Batches]:
+        """Read a scan as it was planned: the one that was begun, where it is the same.
+
+        Args:
+            on_read: Told the rows read so far, while they are sorted and none comes out.
+        """
+        begun, reading = self._take(described, scan)
+        if isinstance(reading, SortedBatches):
+            reading.on_read = on_read
+        return reading if begun is None else _entered(begun, reading)
+
+    def _take(self, described: Described, scan: Scan) -> tuple[ExitStack | None, Batches]:
+        if self._begun is None or described != self._described:
+            return None, self._read(described, scan)
+        begun, stack, batches = self._begun
+        if (scan.reach, scan.sorter) != (begun.reach, begun.sorter):
+            return None, self._read(described, scan)
+        self._begun = None
+        return stack, batches
 
     def _read(self, described: Described, scan: Scan) -> Batches:
-        relation = described.relation
-        return self._session.read(relation, relation.columns, described.column, scan)
+        relation, column = described.relation, described.column
+        batches = self._session.read(relation, relation.columns, column, scan)
+        if scan.sorter is Sorter.SOURCE or column is None:
+            return batches
+        return SortedBatches(batches, Order(column.name, relation.primary_key))
 
-    def _is_sure(self, export: ExportSettings, whole: Scan) -> bool:
+    def _sure_scan(self, export: ExportSettings) -> Scan | None:
+        """Give the one scan of everything, if it is sure enough that planning will come to it too."""
         described, relation = self._described, self._described.relation
         if export.unrepresentable == "null" or export.scan == "per_partition":
-            return False
+            return None
         may_split = export.scan == "auto" and described.is_indexed and described.is_steady
         if may_split and (relation.estimated_rows or 0) * _DOUBT > export.max_scan_rows:
-            return False
+            return None
+        whole = Scan(Reach.EVERYTHING)
+        if described.column is None:
+            return whole
         sort_bytes = self._session.sort_bytes(relation, described.column, whole)
-        return sort_bytes <= export.max_sort_size_bytes
+        if sort_bytes > export.max_sort_size_bytes:
+            return None
+        sorter = choose_sorter(export.sort, self._session.advised_sorter, sort_bytes, free_bytes())
+        return replace(whole, sorter=sorter)
 
 
 @contextmanager

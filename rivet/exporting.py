@@ -92,6 +92,7 @@ class _Export:
         self._prepared = prepared
         self._tree = tree
         self._account = Account()
+        self._rows_told = 0
         self._warnings = [*record.described.run_advice, *tree.warnings(), *self._changes()]
 
     def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
@@ -127,7 +128,7 @@ class _Export:
 
         run_scans(
             self._prepared.scans,
-            lambda scan: ahead.read(self._described, scan),
+            lambda scan: ahead.read(self._described, scan, self._tell_rows),
             stager,
             self._account,
             shape=self._shape(),
@@ -274,7 +275,9 @@ class _Export:
         self._context.listener(Event("planned", self._export.name, message, facts))
 
     def _tell_rows(self, rows: int) -> None:
-        self._tell_progress({"rows": rows})
+        """Tell the rows that the source has sent; where they are sorted here they pass once more."""
+        self._rows_told = max(self._rows_told, rows)
+        self._tell_progress({"rows": self._rows_told})
 
     def _tell_wave(self, published: int, of: int) -> None:
         self._tell_progress({"rows": self._account.rows, "published": published, "to_publish": of})

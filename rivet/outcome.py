@@ -119,7 +119,7 @@ class PlanOutcome:
         indexed: Whether an index leads with the partition column.
         partitions: In order, NULL last; None from `check`, which probes no rows.
         scans: Queries that will read the source; None from `check`.
-        sort_bytes: The planner's estimate of the largest server-side sort.
+        sort_bytes: The source's estimate of the largest sort, whoever does it.
         null_rows: Rows of the NULL partition.
         unrepresentable_rows: Values that will be written as NULL, by column; None from `check`.
         minimum: Smallest value of the partition column, as JSON files hold it.

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.errors import IntegrityError, PlanError
+from rivet.export.temporary import free_bytes
 from rivet.manifest.model import PartitionEntry
-from rivet.plan.scans import Reach, Scan, WindowCount, plan_scans
+from rivet.plan.scans import Reach, Scan, WindowCount, choose_sorter, plan_scans
 from rivet.plan.schema import Column
 from rivet.plan.unrepresentable import nulled_columns
 from rivet.plan.windows import Axis
@@ -28,7 +29,7 @@ class Prepared:
     Attributes:
         described: With the columns in its relation whose unrepresentable values are to be NULL.
         counts: Rows of each window that holds any, where they were counted.
-        sort_bytes: The planner's estimate of the largest sort that the scans ask of the server.
+        sort_bytes: The source's estimate of the largest sort, whoever does it.
     """
 
     described: Described
@@ -106,8 +107,10 @@ class _Preparation:
         if count:
             self._window_counts()
         self._limit_partitions()
-        scans = self._choose_scans(whole)
-        scans, sort_bytes = self._limit_sort(scans)
+        scans, sort_bytes = self._limit_sort(self._choose_scans(whole))
+        if len(scans) == 1 and scans[0].reach is Reach.EVERYTHING:
+            sorter = choose_sorter(self._export.sort, self._session.advised_sorter, sort_bytes, free_bytes())
+            scans = (replace(scans[0], sorter=sorter),)
         return Prepared(self._described, self._probe, self._counts, scans, sort_bytes)
 
     def _window_counts(self) -> tuple[WindowCount, ...]:
@@ -171,7 +174,7 @@ class _Preparation:
             size = self._largest_sort(scans)
         if size > limit:
             raise PlanError(
-                f"{self._export.where}.max_sort_size: the source would sort about {size:,} bytes, and at "
+                f"{self._export.where}.max_sort_size: about {size:,} bytes would have to be sorted, and at "
                 f"most {limit:,} are allowed",
                 hint="create an index that leads with the partition column, or raise max_sort_size",
             )

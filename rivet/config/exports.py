@@ -40,10 +40,12 @@ _SAME_NAMES = {
     "max_partitions",
     "max_scan_rows",
     "scan",
+    "sort",
     "skip_empty",
     "unrepresentable",
     "vanished",
     "publish",
+    "lock",
 }
 
 

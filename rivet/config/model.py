@@ -221,8 +221,11 @@ class Export(Section):
     max_partitions: Count | None = Field(
         None, description="partitions that hold rows; planning stops above it"
     )
+    sort: Literal["auto", "source", "rivet"] | None = Field(
+        None, description="who sorts the rows of the one scan: the source, or Rivet, in temporary files"
+    )
     max_sort_size: Size | None = Field(
-        None, description="a sort that the server estimates above it is refused"
+        None, description="a sort that the server estimates above it is refused, whoever would do it"
     )
     max_scan_rows: Count | None = Field(None, description="rows of one of several scans")
     scan: Literal["auto", "single", "per_partition"] | None = Field(

@@ -200,7 +200,8 @@ class ExportSettings:
         partition_key: Name in the path; None: the column's own name.
         partition_column: Whether the partition column stands in the files too.
         max_file_size_bytes: A partition rolls over to the next part here.
-        max_sort_size_bytes: A server-side sort estimated above it is refused.
+        sort: Who puts the rows of the one scan in order.
+        max_sort_size_bytes: A sort estimated above it is refused.
         max_scan_rows: Rows that one of several scans may read.
     """
 
@@ -221,6 +222,7 @@ class ExportSettings:
     compression_level: int | None = None
     max_file_size_bytes: int = 256 * 1024**2
     max_partitions: int = 10_000
+    sort: Literal["auto", "source", "rivet"] = "auto"
     max_sort_size_bytes: int = 20 * 1000**3
     scan: Literal["auto", "single", "per_partition"] = "auto"
     max_scan_rows: int = 50_000_000

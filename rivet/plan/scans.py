@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Literal
 
 from rivet.plan.windows import Axis, units_per_day
 from rivet.plan.zones import DAY_SECONDS
@@ -22,6 +23,13 @@ class Reach(StrEnum):
     NULLS = "nulls"
 
 
+class Sorter(StrEnum):
+    """Who puts the rows of a scan in order: the source's server, or Rivet after it has read them."""
+
+    SOURCE = "source"
+    RIVET = "rivet"
+
+
 @dataclass(frozen=True, slots=True)
 class Scan:
     """One query: everything, the rows of `[start, end)`, or the rows with a NULL partition column.
@@ -31,12 +39,14 @@ class Scan:
         start: First value of the range on the axis, closed; None unless RANGE.
         end: End of the range, open; None unless RANGE.
         expected_rows: Rows that the probe counted in it, or None where it counted only a total.
+        sorter: By RIVET the rows are read as they come; then it reaches everything.
     """
 
     reach: Reach
     start: int | None = None
     end: int | None = None
     expected_rows: int | None = None
+    sorter: Sorter = Sorter.SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,24 @@ class WindowCount:
     end: int
     label: str
     rows: int
+
+
+def choose_sorter(
+    wish: Literal["auto", "source", "rivet"], advised: Sorter, sort_bytes: int, free_bytes: int
+) -> Sorter:
+    """Decide who sorts the one scan of an export.
+
+    Args:
+        advised: Who does it faster with this source.
+        sort_bytes: What there is to sort, by the source's estimate; 0: it comes in order.
+        free_bytes: Room for temporary files, of which twice the estimate is asked: it may be wrong.
+
+    >>> [str(choose_sorter("auto", Sorter.RIVET, size, 10**10)) for size in (10**9, 0)]
+    ['rivet', 'source']
+    """
+    if wish != "auto":
+        return Sorter(wish)
+    return advised if 0 < sort_bytes <= free_bytes // 2 else Sorter.SOURCE
 
 
 def counts_of_values(counted: Iterable[tuple[int, int]], axis: Axis) -> list[WindowCount]:

@@ -199,4 +199,5 @@ def _scan(scan: Scan, axis: Axis | None) -> Document:
         "start": text(scan.start),
         "end": text(scan.end),
         "expected_rows": scan.expected_rows,
+        "sorter": scan.sorter.value,
     }

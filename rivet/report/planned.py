@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from rivet.errors import Problem
 from rivet.outcome import PlanOutcome
+from rivet.plan.scans import Sorter
 from rivet.plan.schema import Fidelity
 from rivet.plan.windows import NULL_VALUE
 from rivet.report.errors import error_lines
@@ -96,7 +97,9 @@ def _facts(outcome: PlanOutcome) -> list[str]:
     if outcome.partitions is not None:
         facts.append(("partitions", f"{len(outcome.partitions):,}"))
     if outcome.scans is not None:
-        sort = f", sorting about {size(outcome.sort_bytes)} at the source" if outcome.sort_bytes else ""
+        here = any(scan.sorter is Sorter.RIVET for scan in outcome.scans)
+        where = "by Rivet, in temporary files" if here else "at the source"
+        sort = f", sorting about {size(outcome.sort_bytes)} {where}" if outcome.sort_bytes else ""
         facts.append(("read in", counted(len(outcome.scans), "scan") + sort))
     tried = ", where an object was written and removed" if outcome.writable else ""
     facts.append(("destination", outcome.destination + tried))

@@ -22,7 +22,7 @@ from rivet.plan.probe import Probe as Probe
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rivet.plan.scans import Scan, WindowCount
+    from rivet.plan.scans import Scan, Sorter, WindowCount
     from rivet.plan.schema import Column, Override
     from rivet.plan.windows import Axis
 
@@ -126,6 +126,10 @@ class Session(Protocol):
     def reads_while_asked(self) -> bool:
         """Tell whether a scan may be under way while the session is asked other things."""
 
+    @property
+    def advised_sorter(self) -> Sorter:
+        """Say who is faster at sorting the rows of everything, where no index gives them in order."""
+
     def describe(self, request: Request) -> Relation:
         """Describe a table or query without running it.
 
@@ -164,7 +168,8 @@ class Session(Protocol):
     ) -> Batches:
         """Read a scan of the given columns, ordered by the partition column, ties by the primary key.
 
-        Nothing is ordered without a partition column. NULL rows stand together at either end; those whose
+        Nothing is ordered without a partition column, or where Rivet is the scan's sorter: rows then come as the
+        engine finds them, in the same order each time where it has one. NULL rows stand together at either end; those whose
         unrepresentable partition value is read as NULL are among them, and in a scan of the NULL rows.
         """
 

@@ -80,6 +80,7 @@ def test_every_key_arrives(load: Load, tmp_path: Path) -> None:
             compression_level: 9
             max_file_size: 1.5MiB
             max_partitions: 7
+            sort: rivet
             max_sort_size: 3GB
             max_scan_rows: 1000
             scan: per_partition
@@ -108,6 +109,7 @@ def test_every_key_arrives(load: Load, tmp_path: Path) -> None:
         compression_level=9,
         max_file_size_bytes=3 * 1024**2 // 2,
         max_partitions=7,
+        sort="rivet",
         max_sort_size_bytes=3_000_000_000,
         max_scan_rows=1000,
         scan="per_partition",

@@ -65,8 +65,9 @@ def test_the_bounds_of_scans_are_instants_not_numbers() -> None:
             "start": "1970-01-01T00:00:00.000000Z",
             "end": "1970-01-02T00:00:00.000000Z",
             "expected_rows": 1000,
+            "sorter": "source",
         },
-        {"reach": "nulls", "start": None, "end": None, "expected_rows": 5},
+        {"reach": "nulls", "start": None, "end": None, "expected_rows": 5, "sorter": "source"},
     ]
 
 

@@ -1,4 +1,4 @@
-"""A sort that is too large for the server is mended by an index, as the refusal says."""
+"""Who sorts, and what mends a sort that is too large."""
 
 from __future__ import annotations
 
@@ -45,3 +45,36 @@ def test_an_index_mends_a_sort_that_is_too_large(
     outcome = run_well(tmp_path, database.source, export, validate=True)
     assert outcome.scans == len(planned["scans"])
     assert sum(m["row_count"] for m in manifests(tmp_path / "tree").values()) == 20_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_whoever_sorts_the_tree_is_the_same(
+    tmp_path: Path,
+    database: AnyDatabase,
+    engine: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sorted by Rivet in temporary files, the parts have the bytes that they have sorted by the source."""
+    monkeypatch.setattr("rivet.export.sort.MEMORY_BYTES", 0)
+    monkeypatch.setattr("rivet.export.sort.RUN_BYTES", 500_000)
+    database.execute(
+        f"CREATE TABLE events (id int PRIMARY KEY, created_at {MOMENT[engine]}, note varchar(400))"
+    )
+    database.execute(f"INSERT INTO events {FILL[engine]}")
+    database.execute("UPDATE events SET created_at = NULL WHERE id % 100 = 0")
+    database.execute(
+        "UPDATE events SET created_at = (SELECT t FROM (SELECT MIN(created_at) AS t FROM events) m) "
+        "WHERE id % 100 = 1"
+    )
+
+    export = by_day(tmp_path / "tree", sort="source")
+    first = run_well(tmp_path, database.source, export, validate=True)
+    assert first.rows == 20_000
+    other = by_day(tmp_path / "tree", sort="rivet")
+    (planned,) = run_command(
+        capsys, "plan", "--config", write_config(tmp_path, database.source, other), "--json"
+    ).exports
+    assert [scan["sorter"] for scan in planned["scans"]] == ["rivet"]
+    again = run_well(tmp_path, database.source, other, validate=True)
+    assert (again.partitions_written, again.partitions_unchanged) == (0, first.partitions)

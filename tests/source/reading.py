@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -12,11 +13,12 @@ import pytest
 from rivet.config.settings import SourceSettings
 from rivet.config.url import parse_url
 from rivet.errors import SourceError
-from rivet.plan.scans import Reach, Scan
+from rivet.export.sort import Order, SortedBatches
+from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Override
 from rivet.source.arrow import arrow_schema
 from rivet.source.opening import open_source
-from rivet.source.protocol import Relation, Request, Session, Source
+from rivet.source.protocol import Consistency, Relation, Request, Session, Source
 from tests.servers.database import Database
 
 EVERYTHING = Scan(Reach.EVERYTHING)
@@ -64,10 +66,25 @@ def said_as(translated: Callable[[str], AbstractContextManager[None]], error: Ba
 def read_scan(
     session: Session, relation: Relation, column: Column | None = None, scan: Scan = EVERYTHING
 ) -> pa.Table:
-    """Read a scan of all columns, with the markers after them, and hold the stream to its contract."""
+    """Read a scan of all columns, with the markers after them, and hold the stream to its contract.
+
+    A scan that Rivet may sort is read once more as it comes, sorted here, and must give the same rows.
+    """
+    table = _read(session, relation, column, scan)
+    if scan == EVERYTHING and relation.consistency is Consistency.SNAPSHOT:
+        again = _read(session, relation, column, replace(scan, sorter=Sorter.RIVET))
+        if not again.equals(table):
+            assert sorted(map(repr, again.to_pylist())) == sorted(map(repr, table.to_pylist()))
+    return table
+
+
+def _read(session: Session, relation: Relation, column: Column | None, scan: Scan) -> pa.Table:
     markers = [pa.field(c.name, pa.bool_()) for c in relation.columns if c.name in relation.nulled]
     schema = pa.schema([*arrow_schema(relation.columns), *markers])
-    with session.read(relation, relation.columns, column, scan) as batches:
+    batches = session.read(relation, relation.columns, column, scan)
+    if scan.sorter is Sorter.RIVET and column is not None:
+        batches = SortedBatches(batches, Order(column.name, relation.primary_key))
+    with batches:
         read = list(batches)
         rows = batches.server_rows
     for batch in read:

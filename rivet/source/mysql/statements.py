@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rivet.plan.calendar import END_DAY, format_day, format_timestamp
-from rivet.plan.scans import Reach, Scan
+from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.mysql.rendering import Rendering
@@ -133,9 +133,10 @@ def read_statement(
         values.append(_line(markers))
     statement = f"SELECT {', '.join(values)} FROM {relation.from_item}"
     if column is not None:
-        ties = [f"{ALIAS}.{quoted(tie)}" for tie in relation.primary_key if tie != column.name]
-        order = ", ".join([_ordered(column, relation), *ties])
-        statement += f"{_where(column, scan, relation)} ORDER BY {order}"
+        statement += _where(column, scan, relation)
+        if scan.sorter is Sorter.SOURCE:
+            ties = [f"{ALIAS}.{quoted(tie)}" for tie in relation.primary_key if tie != column.name]
+            statement += f" ORDER BY {', '.join([_ordered(column, relation), *ties])}"
     checks = [(c, _check_statement(c, relation)) for c in columns if relation.renderings[c.name].is_recoded]
     return Reading(statement, (*lined, *wide), len(lined), tuple(c.name for c in nulled), tuple(checks))
 

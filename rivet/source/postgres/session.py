@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy
 
 from rivet.plan.calendar import days_from_civil
-from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
+from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.csv import CsvDecoder
@@ -34,6 +34,7 @@ class PostgresSession:
 
     engine = "postgres"
     reads_while_asked = True
+    advised_sorter = Sorter.SOURCE
 
     def __init__(self, login: Login, connection: sqlalchemy.Connection, reader: BulkReader) -> None:
         self._login = login
@@ -96,7 +97,7 @@ class PostgresSession:
         """Read a scan; see the protocol."""
         statement = read_statement(_own(relation), columns, column, scan)
         nulled = [c.name for c in columns if c.name in relation.nulled]
-        is_total = column is not None and bool(relation.primary_key)
+        is_total = scan.sorter is Sorter.SOURCE and column is not None and bool(relation.primary_key)
         row_names = relation.row_names(column)
         decoder = CsvDecoder(columns, nulled=nulled, row_names=row_names, hex_binary=True)
         return PostgresBatches(self._take_reader, self._idle.append, statement, decoder, alone=not is_total)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rivet.plan.calendar import END_DAY, FIRST_DAY, format_day, format_timestamp
-from rivet.plan.scans import Reach, Scan
+from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.postgres.rendering import VALUE, Rendering
@@ -69,7 +69,7 @@ def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) ->
 def read_statement(
     relation: PostgresRelation, columns: Sequence[Column], column: Column | None, scan: Scan
 ) -> str:
-    """Ask for a scan, ordered by the partition column, ties by the primary key.
+    """Ask for a scan, ordered by the partition column, ties by the primary key, unless Rivet sorts it.
 
     After the columns stands for each nulled one whether its NULL is no NULL in the database.
     """
@@ -92,6 +92,8 @@ def read_statement(
         bounds = (max(scan.start, first), min(scan.end, beyond))
         start, end = (_literal(bound, column.type.kind) for bound in bounds)
         statement += f" WHERE {name} >= {start} AND {name} < {end}"
+    if scan.sorter is Sorter.RIVET:
+        return statement
     ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
     return f"{statement} ORDER BY {', '.join([order, *ties])}"
 

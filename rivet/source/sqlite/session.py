@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from rivet.errors import ColumnError
-from rivet.plan.scans import Scan, WindowCount, counts_of_pieces
+from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column
 from rivet.plan.windows import Axis
 from rivet.source.protocol import Batches, Probe, Relation, Request
@@ -32,6 +32,7 @@ class SqliteSession:
 
     engine = "sqlite"
     reads_while_asked = False
+    advised_sorter = Sorter.SOURCE
 
     def __init__(self, connection: SqliteConnection) -> None:
         self._connection = connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rivet.plan.scans import Reach, Scan
+from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Kind
 from rivet.source.sqlite import iso, moments
 from rivet.source.sqlite.identifiers import text
@@ -40,7 +40,8 @@ def read_statement(
         conditions, order = _range(by, scan, separator)
         if conditions:
             rows += f" WHERE {' AND '.join(conditions)}"
-        rows += f" ORDER BY {', '.join([order, *ties])}"
+        if scan.sorter is Sorter.SOURCE:
+            rows += f" ORDER BY {', '.join([order, *ties])}"
     return f"SELECT {first} UNION ALL SELECT * FROM ({rows})"
 
 
