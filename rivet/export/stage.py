@@ -1,4 +1,4 @@
-"""Stages partitions: gathers row groups, and encodes them on a thread of its own while reading goes on."""
+"""Stages partitions: gathers row groups, and encodes them on threads of their own while reading goes on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Self
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ _BYTES_IN_FLIGHT = 48 * 1024**2
 # Files that wait for the disk: syncs run side by side, and their number bounds the files held open.
 _FINISHING_THREADS = 4
 _UNFINISHED_FILES = 32
+# Two, since encoding takes as long as everything else; more would take memory, and cores from the database.
+ENCODERS = 2
 
 
 class Stager:
@@ -36,6 +39,7 @@ class Stager:
         stage: Begins a staged file under a path from the root.
         describe: Makes a partition's manifest from its parts and the moment it was begun.
         clock: Gives the present as JSON files hold it.
+        encoders: Partitions that are encoded side by side.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Stager:
         success_name: str,
         describe: Callable[[Partition, tuple[StagedPart, ...], str], Manifest],
         clock: Callable[[], str],
+        encoders: int = ENCODERS,
     ) -> None:
         self._settings = settings
         self._part_name = part_name
@@ -56,7 +61,9 @@ class Stager:
         self._success_name = success_name
         self._describe = describe
         self._clock = clock
-        self._encoder = ThreadPoolExecutor(1, "rivet-encode")
+        # Each of one thread: the row groups of a partition stay in order, those of the next go beside them.
+        self._all_encoders = [ThreadPoolExecutor(1, "rivet-encode") for _ in range(encoders)]
+        self._encoders = cycle(self._all_encoders)
         self._finisher = _Finisher()
         self._budget = _Budget(_BYTES_IN_FLIGHT)
         self._files: dict[int, StagedFile] = {}
@@ -68,7 +75,8 @@ class Stager:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._encoder.shutdown(wait=True, cancel_futures=kind is not None)
+        for encoder in self._all_encoders:
+            encoder.shutdown(wait=True, cancel_futures=kind is not None)
         self._finisher.close()
         if kind is not None:
             for file in self._files.values():
@@ -88,7 +96,9 @@ class Stager:
                 lambda number: self._begin_part(partition, number),
                 self._finisher.submit,
             )
-            self._open = _OpenPartition(partition, writer, self._clock(), self._row_group())
+            self._open = _OpenPartition(
+                partition, writer, self._clock(), self._row_group(), next(self._encoders)
+            )
         while (rows := self._open.gathered.fill(rows)).num_rows:
             self._encode_gathered(self._open)
             self._open.gathered = self._row_group()
@@ -99,12 +109,13 @@ class Stager:
         if ended is not None:
             self._encode_gathered(ended)
             self._closed.append(
-                self._encoder.submit(self._close, ended.partition, ended.writer, ended.begun_at)
+                ended.encoder.submit(self._close, ended.partition, ended.writer, ended.begun_at)
             )
 
     def add_empty(self, partition: Partition) -> None:
         """Stage a partition without rows: a manifest and a marker, no part."""
-        self._closed.append(self._encoder.submit(self._close, partition, None, self._clock()))
+        encoder = next(self._encoders)
+        self._closed.append(encoder.submit(self._close, partition, None, self._clock()))
 
     def take(self) -> list[StagedPartition]:
         """Wait for all partitions that have ended since the last call and give them, durable, in order."""
@@ -137,7 +148,7 @@ class Stager:
             finally:
                 self._budget.give(rows.size_bytes)
 
-        self._encoding.append(self._encoder.submit(encode))
+        self._encoding.append(partition.encoder.submit(encode))
 
     def _begin_part(self, partition: Partition, number: int) -> tuple[str, StagedFile]:
         name = self._part_name(partition, number)
@@ -169,6 +180,7 @@ class _OpenPartition:
     writer: PartitionWriter
     begun_at: str
     gathered: RowGroup
+    encoder: ThreadPoolExecutor
 
 
 class _Budget:
