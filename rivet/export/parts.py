@@ -199,7 +199,7 @@ def _repeating_columns(table: pa.Table) -> list[str]:
         path
         for path, sample in samples
         if not pa.types.is_boolean(sample.type)
-        and 0 < pc.count_distinct(sample, mode="all").as_py() <= len(sample) * _DICTIONARY_MAX_SHARE
+        and 0 < len(sample.unique()) <= len(sample) * _DICTIONARY_MAX_SHARE
     ]
 
 
@@ -208,6 +208,7 @@ def _columns_of_short_values(table: pa.Table) -> list[str]:
         path
         for path, values in _leaves(table)
         if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type))
+        or values.nbytes <= _STATISTICS_MAX_VALUE_BYTES  # then none of them is longer
         or (pc.max(pc.binary_length(values)).as_py() or 0) <= _STATISTICS_MAX_VALUE_BYTES
     ]
 
