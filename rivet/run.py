@@ -44,12 +44,15 @@ def run(
     Args:
         exports: Names to run; empty: all.
         validate: Read again, at full depth, what this run published.
+        wait_seconds: How long each export waits for another run that is at work on it.
 
     Raises:
         ConfigError: A name in exports is not in the config.
     """
-    from rivet.exporting import Context, run_export  # pyarrow is imported by then, not by `rivet --help`
+    from rivet.export.memory import prefer_tight_pool  # pyarrow is imported by then, not by `rivet --help`
+    from rivet.exporting import Context, run_export
 
+    prefer_tight_pool()
     chosen = chosen_exports(settings, exports)
     run_id = run_id or new_run_id()
     started_at = clock()
