@@ -18,20 +18,17 @@ from rivet.errors import ColumnError, SourceUnavailable
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from rivet.source.arrow import arrow_schema, arrow_type
 from rivet.source.from_text import bytes_of_hex, check_infinities, from_text
-from rivet.source.misfit import Misfit, first_refused, in_row, shortened, worded
+from rivet.source.misfit import Misfit, first_refused, in_row, refused_value, shown_value
 from rivet.wording import counted
 
 MAX_BLOCK_BYTES = 2**31 - 2  # the CSV reader counts bytes, and Arrow's strings their offsets, in 32 bits
 _BOM = b"\xef\xbb\xbf"
-_SHOWN_CHARACTERS = 120
 _COLUMN_PROBLEM = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?(?:CSV conversion error to [^:]*: )?(.*)", re.DOTALL
 )
 # Kinds that the CSV reader does not know, or only in another text, and kinds that it reads as bytes.
 _READ_AS_TEXT = frozenset({Kind.LIST, Kind.DURATION, Kind.UUID, Kind.JSON})
 _READ_AS_BYTES = frozenset({Kind.STRING, Kind.BINARY})
-# Kinds whose values a message shows in quotes.
-_SHOWN_QUOTED = frozenset({Kind.STRING, Kind.JSON, Kind.UUID})
 
 T = TypeVar("T")
 
@@ -94,7 +91,7 @@ class CsvDecoder:
             batch = self._decoded(block)
         except Misfit as misfit:
             place = "" if misfit.row is None else ", " + self._place_of(block, misfit.row)
-            raise self._column_error(misfit.index, str(misfit), place) from misfit
+            raise refused_value(self._columns[misfit.index], str(misfit), place) from misfit
         self._rows += batch.num_rows
         return batch
 
@@ -127,9 +124,8 @@ class CsvDecoder:
         if value is None:
             return None
         if column.type.kind is Kind.BINARY:
-            return "0x" + shortened(value.decode() if self._hex_binary else value.hex())
-        text = shortened(value.decode(errors="backslashreplace"))
-        return repr(text) if column.type.kind in _SHOWN_QUOTED else text
+            return shown_value(column, "0x" + (value.decode() if self._hex_binary else value.hex()))
+        return shown_value(column, value.decode(errors="backslashreplace"))
 
     def _of_kind(self, *kinds: Kind) -> list[int]:
         return [i for i, c in enumerate(self._columns) if c.type.kind in kinds and i not in self._texts]
@@ -181,18 +177,6 @@ class CsvDecoder:
             )
         row = None if match[2] is None else int(match[2]) - 1
         return Misfit(int(match[1]), match[3], row)
-
-    def _column_error(self, index: int, refusal: str, place: str) -> ColumnError:
-        column, what = self._columns[index], shortened(worded(refusal), _SHOWN_CHARACTERS)
-        hint = "give it the type string under `columns`, or leave it out with `exclude`"
-        if column.fidelity is Fidelity.LOSSY:
-            hint = "take the type out of `columns`, or write another there, such as string"
-            if column.type.kind is Kind.DECIMAL and "has more digits" in what:
-                hint = "write another precision and scale under `columns`, or take the type out there"
-        if what.startswith("invalid UTF8"):
-            hint = "mend the bytes in the database, or give the column the type binary under `columns`"
-        where = f"column {column.name!r} ({column.source_type})"
-        return ColumnError(f"{where} cannot be exported as {column.type}: {what}{place}", hint=hint)
 
 
 def _is_read_as_text(column: Column) -> bool:

@@ -10,8 +10,14 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from rivet.errors import ColumnError
+from rivet.plan.schema import Column, Fidelity, Kind
+
 SHOWN_CHARACTERS = 60
 _ROW_CHARACTERS = 240
+_REFUSAL_CHARACTERS = 120
+# Kinds whose values a message shows in quotes.
+_SHOWN_QUOTED = frozenset({Kind.STRING, Kind.JSON, Kind.UUID})
 # How Arrow words a refusal, with the value in it.
 _REFUSALS = (
     re.compile(r"Failed to parse string: '(?P<value>.*)' as a scalar of type .*", re.DOTALL),
@@ -102,3 +108,29 @@ def _is_refused(values: pa.Array, convert: Callable[[pa.Array], object], start: 
     except (ValueError, pa.ArrowCapacityError):
         return True
     return False
+
+
+def refused_value(column: Column, refusal: str, place: str) -> ColumnError:
+    """Make the error for a value that its column cannot hold.
+
+    Args:
+        refusal: Why, in Arrow's words or our own.
+        place: Which row, as `in_row` says, or empty.
+    """
+    what = shortened(worded(refusal), _REFUSAL_CHARACTERS)
+    hint = "give it the type string under `columns`, or leave it out with `exclude`"
+    if column.fidelity is Fidelity.LOSSY:
+        hint = "take the type out of `columns`, or write another there, such as string"
+        if column.type.kind is Kind.DECIMAL and "has more digits" in what:
+            hint = "write another precision and scale under `columns`, or take the type out there"
+    if what.startswith("invalid UTF8"):
+        hint = "mend the bytes in the database, or give the column the type binary under `columns`"
+    where = f"column {column.name!r} ({column.source_type})"
+    return ColumnError(f"{where} cannot be exported as {column.type}: {what}{place}", hint=hint)
+
+
+def shown_value(column: Column, text: str | None) -> str | None:
+    """Write a value of a column that tells a row, given as text, as a message shows it."""
+    if text is None:
+        return None
+    return repr(shortened(text)) if column.type.kind in _SHOWN_QUOTED else shortened(text)
