@@ -16,7 +16,7 @@ from rivet.config.settings import S3DestinationSettings, Secret
 from rivet.destination.s3.destination import S3Destination
 from rivet.destination.store.retrying import Patience
 from rivet.errors import DestinationDenied, DestinationError, DestinationUnavailable, IntegrityError
-from tests.servers.faults import FaultProxy, Reply, hang, run_fault_proxy, unheard
+from tests.servers.faults import FaultProxy, Reply, hang, run_fault_proxy, s3_error, unheard
 from tests.servers.process import free_port
 from tests.servers.s3 import Key, S3Bucket, S3Server
 
@@ -384,6 +384,6 @@ def _stub(endpoint_url: str) -> S3DestinationSettings:
 
 
 def _answer(proxy: FaultProxy, status: int, code: str, message: str = "it is so") -> None:
-    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
     proxy.spare()
-    proxy.choose = lambda _, asked: unheard(Reply(status, b"" if asked.method == "HEAD" else body))
+    told = s3_error(status, code, message)
+    proxy.choose = lambda _, asked: unheard(Reply(status) if asked.method == "HEAD" else told)

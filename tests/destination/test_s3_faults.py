@@ -30,6 +30,7 @@ from tests.servers.faults import (
     lost,
     reset,
     run_fault_proxy,
+    s3_error,
     unheard,
 )
 from tests.servers.s3 import S3Bucket
@@ -43,14 +44,8 @@ PART_BYTES = 5 * 1024**2  # the least that S3 takes for a part that is not the l
 LARGE_BYTES = bytes(range(256)) * (PART_BYTES // 256 + 10)
 AFTER = {SMALL: b"rows" * 100, LARGE: LARGE_BYTES, "day=1/manifest.json": b"new", "day=1/_SUCCESS": b"new"}
 _numbers = itertools.count(1)
-
-
-def _error(code: str) -> bytes:
-    return f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>it is so</Message></Error>".encode()
-
-
-ERROR = unheard(Reply(500, _error("InternalError")))
-SLOW_DOWN = unheard(Reply(503, _error("SlowDown")))
+ERROR = unheard(s3_error(500, "InternalError"))
+SLOW_DOWN = unheard(s3_error(503, "SlowDown"))
 GATEWAY = unheard(Reply(504, b"<html>Gateway Time-out</html>"))
 ONCE: dict[str, tuple[Fault, ...]] = {
     "status": (ERROR, SLOW_DOWN, GATEWAY),
@@ -174,7 +169,7 @@ def test_complete_answers_200_with_an_error(
     shared_s3_bucket: S3Bucket, proxy: FaultProxy, times: int
 ) -> None:
     """An error in the body of a 200 is one: tried again, and where it stays the object is not there."""
-    prefix, fault = _prepare(shared_s3_bucket), unheard(Reply(200, _error("InternalError")))
+    prefix, fault = _prepare(shared_s3_bucket), unheard(s3_error(200, "InternalError"))
     tries = itertools.count()
     _fail(proxy, fault, lambda _, asked: _completes(asked) and next(tries) < times)
     with closing(_open(shared_s3_bucket, proxy, prefix)) as destination:

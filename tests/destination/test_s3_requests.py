@@ -16,7 +16,7 @@ from rivet.destination.s3.destination import S3Destination
 from rivet.destination.store.retrying import Patience
 from rivet.errors import DestinationDenied
 from tests.destination.stores import OTHER_RUN, RUN, finished, names, part_name
-from tests.servers.faults import Asked, FaultProxy, Forward, Reply, run_fault_proxy, unheard
+from tests.servers.faults import Asked, FaultProxy, Forward, Reply, run_fault_proxy, s3_error, unheard
 from tests.servers.process import free_port
 from tests.servers.s3 import S3Bucket
 
@@ -212,7 +212,7 @@ def test_delete_where_there_are_no_batches(watched: Watched) -> None:
     """A store without batches is asked for each object, and not for a batch again."""
     for i in range(5):
         watched.bucket.put(f"{watched.prefix}{i}", b"")
-    refusal = Reply(501, b"<Error><Code>NotImplemented</Code></Error>")
+    refusal = s3_error(501, "NotImplemented")
     watched.answer(lambda asked: refusal if asked.method == "POST" else None)
     watched.destination.delete(["0", "1"])
     watched.destination.delete(["2", "3"])
@@ -261,7 +261,7 @@ def test_delete_that_fails_for_some(watched: Watched) -> None:
 )
 def test_sweep_without_the_right_to(watched: Watched, status: int, code: str) -> None:
     """Who may not list unfinished uploads gets one warning, which names the rule that removes them."""
-    watched.answer(lambda _: Reply(status, f"<Error><Code>{code}</Code></Error>".encode()))
+    watched.answer(lambda _: s3_error(status, code))
     watched.destination.sweep([RUN])
     watched.destination.sweep([OTHER_RUN])
 

@@ -25,13 +25,13 @@ from tests.servers.faults import (
     Ending,
     Fault,
     Forward,
-    Reply,
     cut,
     hang,
     late,
     lost,
     reset,
     run_fault_proxy,
+    s3_error,
     unheard,
 )
 from tests.servers.gcs import GcsServer
@@ -40,10 +40,9 @@ from tests.servers.s3 import S3Server
 # The least that S3 takes for a part that is not the last; Google takes less.
 SMALL_BYTES = {"s3": 5 * 1024**2, "gcs": 512 * 1024}
 HASTY = Patience(read_timeout_seconds=0.5, attempts=3, first_pause_seconds=0.01, longest_pause_seconds=0.02)
-_S3_ERROR = "<?xml version='1.0'?><Error><Code>{}</Code><Message>it is so</Message></Error>"
-ERROR = unheard(Reply(500, _S3_ERROR.format("InternalError").encode()))
-SLOW_DOWN = unheard(Reply(503, _S3_ERROR.format("SlowDown").encode()))
-ERROR_IN_200 = unheard(Reply(200, _S3_ERROR.format("InternalError").encode()))
+ERROR = unheard(s3_error(500, "InternalError"))
+SLOW_DOWN = unheard(s3_error(503, "SlowDown"))
+ERROR_IN_200 = unheard(s3_error(200, "InternalError"))
 FAULTS: tuple[Fault, ...] = (ERROR, SLOW_DOWN, reset, hang, cut, lost, late)
 """Requests get them by turns."""
 UNHEARD = (cut, lost, late)

@@ -157,6 +157,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
+def s3_error(status: int, code: str, message: str = "it is so") -> Reply:
+    """Give an error as S3 writes it."""
+    text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    return Reply(status, text.encode())
+
+
 def unheard(reply: Reply) -> Fault:
     """Answer in the server's place."""
 
