@@ -8,15 +8,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from rivet.destination.opening import open_destination
 from rivet.destination.store.retrying import PATIENCE
 from rivet.destination.store.staged import SMALL_BYTES
+from rivet.errors import DestinationUnavailable
 from tests.run.buckets import STORES
 from tests.run.faulty_store import FaultyStore
-from tests.servers.faults import Asked, hang, run_fault_proxy
+from tests.servers.faults import Asked, Fault, hang, run_fault_proxy
 from tests.servers.gcs import GcsServer
 from tests.servers.s3 import S3Server
 
@@ -32,6 +35,27 @@ def _is_manifest(asked: Asked) -> bool:
         "manifest.json" in asked.path
         or ("uploadType=multipart" in asked.path and b"manifest.json" in asked.body)
     )
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_closing_cuts_a_request_that_hangs(s3: S3Server, gcs: GcsServer, store: str) -> None:
+    """Whoever waits for its answer is told that the store is not there."""
+    bucket = s3.make_bucket() if store == "s3" else gcs.make_bucket()
+    with run_fault_proxy(bucket.server.endpoint_url) as proxy, ThreadPoolExecutor(1) as pool:
+        destination = open_destination(bucket.at(proxy.url).settings("root/"))
+        hangs = threading.Event()
+
+        def stand_still(*_: object) -> Fault:
+            hangs.set()
+            return hang
+
+        proxy.choose = stand_still
+        deleting = pool.submit(destination.delete, ["name"])
+        assert hangs.wait(60)
+        destination.close()
+
+        with pytest.raises(DestinationUnavailable):
+            deleting.result(PATIENCE.read_timeout_seconds * 0.75)
 
 
 @pytest.mark.parametrize("stands_still", [_goes_up, _is_manifest], ids=["reading", "publishing"])

@@ -178,16 +178,21 @@ class GcsConnection:
             total += len(data) / _LEAST_BYTES_PER_SECOND
         elif method in {"POST", "PUT"}:
             headers["Content-Length"] = "0"
-        async with session.request(
-            method,
-            URL(url, encoded=True),  # keys are encoded already, and `%2F` is not to become `/`
-            headers=headers,
-            data=io.BytesIO(data) if data else None,
-            timeout=aiohttp.ClientTimeout(
-                total=total,
-                connect=patience.connect_timeout_seconds,
-                sock_read=patience.read_timeout_seconds,
-            ),
-            allow_redirects=False,  # elsewhere is where nobody has agreed to send anything
-        ) as answer:
-            return Answer(answer.status, answer.headers, await answer.read())
+        try:
+            async with session.request(
+                method,
+                URL(url, encoded=True),  # keys are encoded already, and `%2F` is not to become `/`
+                headers=headers,
+                data=io.BytesIO(data) if data else None,
+                timeout=aiohttp.ClientTimeout(
+                    total=total,
+                    connect=patience.connect_timeout_seconds,
+                    sock_read=patience.read_timeout_seconds,
+                ),
+                allow_redirects=False,  # elsewhere is where nobody has agreed to send anything
+            ) as answer:
+                return Answer(answer.status, answer.headers, await answer.read())
+        except AssertionError as exc:  # it has tried again over connections that were closed meanwhile
+            if not session.closed:
+                raise
+            raise aiohttp.ClientConnectionError("closed") from exc
