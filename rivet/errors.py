@@ -5,6 +5,7 @@
     ├─ PlanError                        exit 2   the data or the limits must change first
     ├─ SourceError                      exit 2
     │   ├─ SourceUnavailable            exit 3   the same command may be tried again
+    │   │   └─ SourceStopped            exit 3   but not at once: a limit, a statement that was killed
     │   ├─ SourceDenied                 exit 2   credentials, rights, TLS
     │   └─ ColumnError                  exit 2   a column or a value that cannot be exported as it is
     ├─ DestinationError                 exit 2
@@ -87,6 +88,10 @@ class SourceUnavailable(SourceError):
     """The source failed in a way that may pass: unreachable, reset, timed out, cut off."""
 
     exit_code = 3
+
+
+class SourceStopped(SourceUnavailable):
+    """The source ended it by a limit, by hand or for want of room, and at once would do so again."""
 
 
 class SourceDenied(SourceError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
@@ -11,7 +13,7 @@ from rivet.config.settings import ExportSettings
 from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
-from rivet.errors import RivetError
+from rivet.errors import RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Event, Listener
 from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Account, Shape, prove, run_scans
@@ -27,6 +29,7 @@ from rivet.publish.recover import recover
 from rivet.publish.tree import Tree, read_tree
 from rivet.publish.vanished import decide_vanished
 from rivet.record import Record
+from rivet.retrying import begun_anew
 from rivet.source.protocol import Source
 from rivet.wording import counted
 
@@ -37,13 +40,19 @@ _EAGER_GROUP_PARTITIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What all exports of a run share."""
+    """What all exports of a run share.
+
+    Attributes:
+        retries: How often each is begun anew where the source failed in a way that may pass.
+    """
 
     source: Source
     consistency: str | None
     run_id: str
     clock: Clock
     listener: Listener
+    retries: int = 0
+    sleep: Callable[[float], None] = time.sleep
 
 
 def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
@@ -57,14 +66,19 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
     context.listener(Event("started", export.name, f"reading {context.source.label}"))
     with closing(open_destination(export.destination)) as destination:
         try:
-            return _run(context, export, destination, started_at)
+            return begun_anew(
+                lambda attempt: _run(context, export, destination, started_at, attempt),
+                retries=context.retries,
+                tell=lambda text: context.listener(Event("warning", export.name, text)),
+                sleep=context.sleep,
+            )
         finally:
             for warning in destination.warnings:
                 context.listener(Event("warning", export.name, warning))
 
 
 def _run(
-    context: Context, export: ExportSettings, destination: Destination, started_at: str
+    context: Context, export: ExportSettings, destination: Destination, started_at: str, attempt: int
 ) -> ExportOutcome:
     with ExitStack() as snapshot:
         session = snapshot.enter_context(context.source.session())
@@ -75,7 +89,9 @@ def _run(
         prepared = prepare(
             session, export, described, count=export.publish == "eager" and export.vanished == "error"
         )
-        record = Record(export, prepared.described, destination, context.run_id, started_at, context.clock)
+        record = Record(
+            export, prepared.described, destination, context.run_id, started_at, context.clock, attempt
+        )
         return _Export(context, record, prepared, tree).run(ahead, snapshot)
 
 
@@ -109,9 +125,12 @@ class _Export:
                 self._scan(ahead, stager, publisher)
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
                 return self._publish(stager, publisher)
-        except BaseException:
+        except BaseException as error:
             with suppress(RivetError):
                 publisher.abandon()
+            if isinstance(error, SourceUnavailable) and (publisher.tally.written or publisher.tally.removed):
+                # Of two moments, one is published already: the next run reads all of one moment again.
+                raise SourceStopped(str(error), hint=error.hint) from error
             raise
 
     def _scan(self, ahead: ReadAhead, stager: Stager, publisher: Publisher) -> None:

@@ -20,7 +20,11 @@ from rivet.publish.tree import partition_facts
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What every file that this export writes in this run has in common."""
+    """What every file that this export writes in this run has in common.
+
+    Attributes:
+        attempt: Which of the run's snapshots it is, from 1.
+    """
 
     export: ExportSettings
     described: Described
@@ -28,6 +32,7 @@ class Record:
     run_id: str
     started_at: str
     clock: Clock
+    attempt: int = 1
 
     def blank(self) -> ExportFile:
         """Give the export file of a run that has begun: no partitions, status `publishing`."""
@@ -118,7 +123,11 @@ class Record:
     def _source(self) -> SourceFacts:
         relation = self.described.relation
         return SourceFacts(
-            self.described.engine, relation.consistency.value, relation.table, relation.query_sha256
+            self.described.engine,
+            relation.consistency.value,
+            relation.table,
+            relation.query_sha256,
+            {"attempt": self.attempt} if self.attempt > 1 else {},
         )
 
     def _partition(self, partition: Partition) -> PartitionFacts | None:

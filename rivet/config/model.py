@@ -92,6 +92,9 @@ class Source(Section):
     statement_timeout_seconds: (
         Annotated[float, Field(ge=0, le=_MAX_SECONDS), BeforeValidator(number)] | None
     ) = Field(None, description="how long one statement may take; 0 is the server's own limit")
+    retries: Annotated[int, Field(ge=0, le=10), BeforeValidator(number)] | None = Field(
+        None, description="how often an export is begun anew after the source failed in a way that may pass"
+    )
     parallel: Annotated[int, Field(ge=1, le=1), BeforeValidator(number)] | None = Field(
         None, description="scans at once"
     )

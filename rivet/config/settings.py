@@ -47,6 +47,7 @@ class SourceSettings:
         path: The file of a SQLite database, absolute.
         tls: None: not stated; the driver's own habit, which may be clear text.
         statement_timeout_seconds: 0 keeps the server's own.
+        retries: How often an export is begun anew after a failure that may pass.
         consistency: What the user insists on, or None.
     """
 
@@ -62,6 +63,7 @@ class SourceSettings:
     consistency: Literal["snapshot", "statement"] | None = None
     connect_timeout_seconds: float = 10.0
     statement_timeout_seconds: float = 0.0
+    retries: int = 3
     parallel: int = 1
 
 

@@ -74,6 +74,7 @@ def source_settings(
                 "consistency",
                 "connect_timeout_seconds",
                 "statement_timeout_seconds",
+                "retries",
                 "parallel",
             },
             exclude_none=True,

@@ -26,9 +26,11 @@ def settings(
     *exports: Mapping[str, Any],
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Write a config into a directory and load it; no environment is the empty one."""
+    """Write a config into a directory and load it; no environment is the empty one, no retries are none."""
     path = directory / "rivet.yaml"
-    path.write_text(yaml.safe_dump({"source": dict(source), "exports": [dict(e) for e in exports]}))
+    path.write_text(
+        yaml.safe_dump({"source": {"retries": 0, **source}, "exports": [dict(e) for e in exports]})
+    )
     return load_settings(path, environ or {})
 
 

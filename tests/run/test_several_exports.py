@@ -111,7 +111,7 @@ def test_the_gravest_exit_code_counts(
 
 def test_an_unreachable_server_may_be_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where nobody listens every export fails with 3, and no directory is made."""
-    source = {"type": "postgres", "url": "postgresql://rivet:pw@127.0.0.1:1/shop"}
+    source = {"type": "postgres", "url": "postgresql://rivet:pw@127.0.0.1:1/shop", "retries": 0}
     config = write_config(tmp_path, source, *(_export(tmp_path, name) for name in ("first", "last")))
 
     told = run_command(capsys, "run", "--config", config, "--json")

@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy.exc
 
 from rivet.config.settings import Secret, SourceSettings, Tls
-from rivet.errors import ColumnError, SourceDenied, SourceError, SourceUnavailable
+from rivet.errors import ColumnError, SourceDenied, SourceError, SourceStopped, SourceUnavailable
 from rivet.source.mysql.errors import DRIVER_ERRORS, translated
 from rivet.source.opening import open_source
 from rivet.source.protocol import Request
@@ -347,11 +347,16 @@ def test_the_table_of_errors_is_total() -> None:
     [
         (SourceDenied, (1044, 1045, 1049, 1142, 1143, 1227, 1698, 2026, 2061, 3118, 3159)),
         (SourceError, (1054, 1064, 1146, 1060, 1267, 1792, 1690)),
-        (SourceUnavailable, (1040, 1205, 1213, 1317, 1412, 1927, 1969, 2003, 2006, 2013, 3024, 4031)),
+        (
+            SourceUnavailable,
+            (0, 1040, 1041, 1047, 1053, 1158, 1159, 1160, 1161, 1184, 1203, 1205, 1213, 1412, 1615),
+        ),
+        (SourceUnavailable, (1927, 2002, 2003, 2005, 2006, 2012, 2013, 2014, 2027, 2055, 3572, 4031)),
+        (SourceStopped, (28, 1021, 1028, 1038, 1226, 1317, 1969, 3024)),
     ],
 )
 def test_kinds_by_code(kind: type[SourceError], codes: tuple[int, ...]) -> None:
-    """Both drivers' errors of one code become the same kind."""
+    """Both drivers' errors of one code become the same kind; what was stopped is not begun anew."""
     for code in codes:
         assert type(said_as(translated, pymysql.err.OperationalError(code, "x"))) is kind, code
         assert type(said_as(translated, asyncmy.errors.OperationalError(code, "x"))) is kind, code

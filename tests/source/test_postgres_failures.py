@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy.exc
 
 from rivet.config.settings import Secret, SourceSettings, Tls
-from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.errors import SourceDenied, SourceError, SourceStopped, SourceUnavailable
 from rivet.source.opening import open_source
 from rivet.source.postgres.errors import DRIVER_ERRORS, translated
 from rivet.source.protocol import Request
@@ -240,17 +240,24 @@ def is_error(kind: object) -> bool:
         ("42501", SourceDenied),
         ("42P01", SourceError),
         ("42703", SourceError),
+        ("25P03", SourceUnavailable),
+        ("25P04", SourceStopped),
+        ("53100", SourceStopped),
+        ("53200", SourceUnavailable),
         ("53300", SourceUnavailable),
+        ("53400", SourceStopped),
         ("55P03", SourceUnavailable),
-        ("57014", SourceUnavailable),
+        ("57014", SourceStopped),
         ("57P01", SourceUnavailable),
+        ("57P02", SourceUnavailable),
         ("57P03", SourceUnavailable),
+        ("72000", SourceUnavailable),
         ("58030", SourceUnavailable),
         ("XX000", SourceError),
     ],
 )
 def test_kinds_by_sqlstate(sqlstate: str, kind: type[SourceError]) -> None:
-    """Both drivers' errors of one SQLSTATE become the same kind."""
+    """Both drivers' errors of one SQLSTATE become the same kind; what was stopped is not begun anew."""
     ours = psycopg.errors.lookup(sqlstate)("x")
     theirs = asyncpg.PostgresError.new({"C": sqlstate, "M": "x", "S": "ERROR"})
     assert type(said_as(translated, ours)) is kind

@@ -9,7 +9,7 @@ import asyncmy.errors
 import pymysql.err
 import sqlalchemy.exc
 
-from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.errors import SourceDenied, SourceError, SourceStopped, SourceUnavailable
 from rivet.source.translation import (
     CANCELLED,
     LOCKED,
@@ -39,7 +39,8 @@ def _meanings(codes: Iterable[int], kind: type[SourceError], hint: str | None = 
     return dict.fromkeys(codes, (kind, hint))
 
 
-# By the server's or the client's code (MySQL and MariaDB manuals, "Error Codes"); others are SourceErrors.
+# By the server's or the client's code (MySQL and MariaDB manuals, "Error Codes"); others are SourceErrors. An
+# export whose source is unavailable is begun anew; one that was stopped is not, since it would be again.
 _BY_CODE: dict[int, Meaning] = (
     # Wrong password, host not allowed, password expired, account locked, an unknown way to log in.
     _meanings((1045, 1130, 1251, 1275, 1524, 1698, 1820, 1862, 2054, 2059, 2061), SourceDenied, _LOGIN)
@@ -49,14 +50,17 @@ _BY_CODE: dict[int, Meaning] = (
     | _meanings((2026, 3159), SourceDenied, NO_TLS)
     | _meanings((1290, 1792), SourceError, READ_ONLY)
     | _meanings((1060,), SourceError, _REPEATED)
-    # Too many connections, out of memory or disk, shutdown, a node of a cluster that is not ready.
-    | _meanings((1021, 1037, 1038, 1040, 1041, 1047, 1053, 1203, 1226, 1461), SourceUnavailable)
-    # What the storage engine says, often of its disk; what the network did.
-    | _meanings((3, 28, 126, 1026, 1030, 1152, 1158, 1159, 1160, 1161, 1184, 4031), SourceUnavailable)
-    # Locks and deadlocks; a sort that was stopped; a connection or a statement that was killed.
+    # Too many connections, out of memory, shutdown, a node of a cluster that is not ready.
+    | _meanings((1037, 1040, 1041, 1047, 1053, 1203, 1461), SourceUnavailable)
+    # What the storage engine says, often of its disk; what the network or net_write_timeout did.
+    | _meanings((3, 126, 1026, 1030, 1152, 1158, 1159, 1160, 1161, 1184, 4031), SourceUnavailable)
+    # No room on its disk or for its sort; the hour's resources of this user.
+    | _meanings((28, 1021, 1038, 1226), SourceStopped)
+    # Locks and deadlocks; a connection that was killed, as a server does that goes down.
     | _meanings((1205,), SourceUnavailable, LOCKED)
     | _meanings((1213, 1927, 3572), SourceUnavailable)
-    | _meanings((1028, 1317, 1969, 3024), SourceUnavailable, CANCELLED)
+    # A statement that was killed, by hand or by max_statement_time and max_execution_time.
+    | _meanings((1028, 1317, 1969, 3024), SourceStopped, CANCELLED)
     | _meanings((1412, 1615), SourceUnavailable, _CHANGED)
     # The client's own: not reached, unknown host; gone, lost, out of step; 0 is "not connected".
     | _meanings((2002, 2003, 2005), SourceUnavailable, UNREACHED)

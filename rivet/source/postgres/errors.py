@@ -12,7 +12,7 @@ import asyncpg
 import psycopg
 import sqlalchemy.exc
 
-from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.errors import SourceDenied, SourceError, SourceStopped, SourceUnavailable
 from rivet.source.translation import (
     CANCELLED,
     LOCKED,
@@ -37,20 +37,23 @@ DRIVER_ERRORS = (
 _LOGIN = "check user, password and the server's pg_hba.conf"
 _GRANT = "grant the user USAGE on the schema and SELECT on what the export reads"
 
-# By SQLSTATE, or its class of two signs where the whole is not named (PostgreSQL manual, appendix A).
+# By SQLSTATE, or its class of two signs where the whole is not named (PostgreSQL manual, appendix A). An
+# export whose source is unavailable is begun anew; one that was stopped is not, since it would be again.
 _BY_SQLSTATE: dict[str, Meaning] = {
     "08": (SourceUnavailable, None),
     "25006": (SourceError, READ_ONLY),
     "25P03": (SourceUnavailable, CANCELLED),
-    "25P04": (SourceUnavailable, CANCELLED),
+    "25P04": (SourceStopped, CANCELLED),
     "28": (SourceDenied, _LOGIN),
     "3D000": (SourceDenied, "check the name of the database"),
-    "40": (SourceUnavailable, None),
+    "40": (SourceUnavailable, None),  # deadlocks, and rows that a standby had to give up
     "42501": (SourceDenied, _GRANT),
-    "53": (SourceUnavailable, None),
+    "53": (SourceUnavailable, None),  # too many connections, out of memory
+    "53100": (SourceStopped, None),
+    "53400": (SourceStopped, None),
     "55P03": (SourceUnavailable, LOCKED),
-    "57": (SourceUnavailable, None),
-    "57014": (SourceUnavailable, CANCELLED),
+    "57": (SourceUnavailable, None),  # going down, coming up, a connection that was ended
+    "57014": (SourceStopped, CANCELLED),
     "58": (SourceUnavailable, None),
     "72000": (SourceUnavailable, None),
     "HV00N": (SourceUnavailable, None),

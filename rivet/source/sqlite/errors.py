@@ -11,7 +11,7 @@ import adbc_driver_manager
 import pyarrow as pa
 import sqlalchemy.exc
 
-from rivet.errors import SourceDenied, SourceError, SourceUnavailable
+from rivet.errors import SourceDenied, SourceError, SourceStopped, SourceUnavailable
 from rivet.source.translation import Meaning, translation
 
 DRIVER_ERRORS = (
@@ -50,10 +50,10 @@ _BY_MESSAGE: tuple[tuple[str, type[SourceError], str | None], ...] = (
     ("attempt to write a readonly database", SourceError, _HOT_JOURNAL),
     ("access permission denied", SourceDenied, None),
     ("not authorized", SourceDenied, None),
-    ("disk is full", SourceUnavailable, _FULL),
+    ("disk is full", SourceStopped, _FULL),
     ("disk I/O error", SourceUnavailable, None),
     ("out of memory", SourceUnavailable, None),
-    ("interrupted", SourceUnavailable, None),
+    ("interrupted", SourceStopped, None),
 )
 
 
