@@ -34,7 +34,7 @@ class GcsBucket:
     def __init__(self, connection: GcsConnection) -> None:
         self._connection = connection
         self._conditional = GcsConditional(connection)
-        self._spool = Spool()
+        self._spool = Spool(memory_bytes=0)  # the memory for what waits is that of small objects
         self._deleting = ThreadPoolExecutor(_DELETING_THREADS, "rivet-delete")
 
     @property
