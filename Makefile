@@ -12,10 +12,10 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq --no-inp
 # More words for pytest or the bench, such as ARGS="-k windows".
 ARGS ?=
 
-.PHONY: help install demo test check format bench servers clean
+.PHONY: help install demo test test-long check format bench servers clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 	@echo
 	@echo '  PYTHON=python3.12 chooses the Python, ARGS="-k windows" goes on to pytest or the bench.'
 
@@ -27,6 +27,9 @@ demo: $(VENV)/.demo ## Export 240,000 rows from SQLite by day, validate them and
 
 test: check servers ## Run the checks and every test, on servers of their own
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-long: check servers ## Run every test, those that take minutes too
+	@$(BIN)/python -m pytest -m '' $(ARGS)
 
 check: $(VENV)/.ready ## Run ruff, mypy and the import law
 	@$(BIN)/ruff check --quiet .

@@ -23,7 +23,7 @@ class Event:
             `published` and `to_publish`.
     """
 
-    kind: Literal["started", "planned", "progress", "warning", "published", "finished", "failed"]
+    kind: Literal["started", "waiting", "planned", "progress", "warning", "published", "finished", "failed"]
     export: str | None
     message: str
     facts: dict[str, object] = field(default_factory=dict)

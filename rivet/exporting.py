@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rivet.ahead import ReadAhead
 from rivet.clock import Clock
@@ -20,9 +20,11 @@ from rivet.export.scan import Account, Shape, prove, run_scans
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
 from rivet.ledger.entries import ChangeEntry
+from rivet.lock.opening import open_lock
+from rivet.lock.turn import Turn
 from rivet.outcome import ExportOutcome
 from rivet.plan.changes import changed_columns
-from rivet.plan.names import SUCCESS_FILE
+from rivet.plan.names import EXPORT_FILE, LOCK_FILE, SUCCESS_FILE
 from rivet.prepare import Prepared, prepare, refuse_vanished
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
@@ -43,6 +45,7 @@ class Context:
     """What all exports of a run share.
 
     Attributes:
+        wait_seconds: How long each waits for another run that holds its lock.
         retries: How often each is begun anew where the source failed in a way that may pass.
     """
 
@@ -51,6 +54,7 @@ class Context:
     run_id: str
     clock: Clock
     listener: Listener
+    wait_seconds: float = 0.0
     retries: int = 0
     sleep: Callable[[float], None] = time.sleep
 
@@ -61,24 +65,44 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
     Raises:
         RivetError: Anything that keeps it from being complete. Nothing was then published, unless with
             `publish: eager`, or the publishing itself failed, which the next run finishes or undoes.
+        LockHeld: Another run is at work on it, or has taken this one's place.
     """
     started_at = context.clock()
     context.listener(Event("started", export.name, f"reading {context.source.label}"))
     with closing(open_destination(export.destination)) as destination:
+        lock = open_lock(
+            destination,
+            LOCK_FILE,
+            context.run_id,
+            kept=export.lock == "auto",
+            clock=context.clock,
+            wait_seconds=context.wait_seconds,
+            on_wait=lambda text: context.listener(Event("waiting", export.name, text)),
+        )
         try:
-            return begun_anew(
-                lambda attempt: _run(context, export, destination, started_at, attempt),
-                retries=context.retries,
-                tell=lambda text: context.listener(Event("warning", export.name, text)),
-                sleep=context.sleep,
-            )
+            with Turn(lock, destination, EXPORT_FILE) as turn:
+                outcome = begun_anew(
+                    lambda attempt: turn.take(
+                        lambda: _run(context, export, destination, started_at, turn=turn, attempt=attempt)
+                    ),
+                    retries=context.retries,
+                    tell=lambda text: context.listener(Event("warning", export.name, text)),
+                    sleep=context.sleep,
+                )
         finally:
-            for warning in destination.warnings:
+            for warning in (*destination.warnings, *lock.warnings):
                 context.listener(Event("warning", export.name, warning))
+        return replace(outcome, warnings=(*outcome.warnings, *lock.warnings))
 
 
 def _run(
-    context: Context, export: ExportSettings, destination: Destination, started_at: str, attempt: int
+    context: Context,
+    export: ExportSettings,
+    destination: Destination,
+    started_at: str,
+    *,
+    turn: Turn,
+    attempt: int,
 ) -> ExportOutcome:
     with ExitStack() as snapshot:
         session = snapshot.enter_context(context.source.session())
@@ -92,13 +116,13 @@ def _run(
         record = Record(
             export, prepared.described, destination, context.run_id, started_at, context.clock, attempt
         )
-        return _Export(context, record, prepared, tree).run(ahead, snapshot)
+        return _Export(context, record, prepared, tree, turn).run(ahead, snapshot)
 
 
 class _Export:
     """One export whose plan stands, from the first staged row to the account."""
 
-    def __init__(self, context: Context, record: Record, prepared: Prepared, tree: Tree) -> None:
+    def __init__(self, context: Context, record: Record, prepared: Prepared, tree: Tree, turn: Turn) -> None:
         self._context = context
         self._record = record
         self._export = record.export
@@ -107,17 +131,24 @@ class _Export:
         self._axis = record.described.axis
         self._prepared = prepared
         self._tree = tree
+        self._turn = turn
         self._account = Account()
         self._rows_told = 0
         self._warnings = [*record.described.run_advice, *tree.warnings(), *self._changes()]
 
     def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
         refuse_vanished(self._export, self._prepared, self._tree.entries.values())
+        self._turn.hold()
         self._tell_plan()
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
-        self._tree = recover(self._record.destination, self._layout, self._tree)
+        self._tree = recover(self._record.destination, self._layout, self._tree, self._turn)
         publisher = Publisher(
-            self._record.destination, self._layout, self._tree, self._record.blank(), self._tell_wave
+            self._record.destination,
+            self._layout,
+            self._tree,
+            self._record.blank(),
+            fence=self._turn,
+            on_wave=self._tell_wave,
         )
         publisher.begin()
         try:

@@ -35,6 +35,7 @@ def run(
     listener: Listener,
     clock: Clock = utc_now,
     run_id: str | None = None,
+    wait_seconds: float = 0.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> RunOutcome:
     """Export what a config names, one export after the other.
@@ -45,6 +46,7 @@ def run(
     Args:
         exports: Names to run; empty: all.
         validate: Read again, at full depth, what this run published.
+        wait_seconds: How long each export waits for another run that is at work on it.
 
     Raises:
         ConfigError: A name in exports is not in the config.
@@ -61,7 +63,14 @@ def run(
         settings, chosen, source=source.label, run_id=run_id, started_at=started_at, listener=listener
     )
     context = Context(
-        source, settings.source.consistency, run_id, clock, history.listen, settings.source.retries, sleep
+        source,
+        settings.source.consistency,
+        run_id,
+        clock,
+        history.listen,
+        wait_seconds,
+        settings.source.retries,
+        sleep,
     )
     outcomes: list[ExportOutcome] = []
     stopped = False

@@ -57,6 +57,13 @@ def rivet() -> None:
 @_EXPORTS
 @click.option("--validate", is_flag=True, help="Re-read at full depth what this run published.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, as `plan` does; write nothing.")
+@click.option(
+    "--wait",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="How long to wait for another run that is at work on an export (default: not at all).",
+)
 @_JSON
 @click.option(
     "--summary-file",
@@ -75,7 +82,13 @@ def rivet() -> None:
 )
 @click.pass_obj
 def run_command(
-    invocation: Invocation, *, config: Path, exports: tuple[str, ...], validate: bool, dry_run: bool
+    invocation: Invocation,
+    *,
+    config: Path,
+    exports: tuple[str, ...],
+    validate: bool,
+    dry_run: bool,
+    wait: float,
 ) -> Ending:
     """Export, each row accounted for."""
     if dry_run:
@@ -90,7 +103,14 @@ def run_command(
     invocation.run_id = run_id = new_run_id()
     with invocation.delivery.listener(run_id) as listener:
         invocation.listener = listener
-        outcome = run(settings, exports=exports, validate=validate, listener=listener, run_id=run_id)
+        outcome = run(
+            settings,
+            exports=exports,
+            validate=validate,
+            listener=listener,
+            run_id=run_id,
+            wait_seconds=wait,
+        )
     errors = run_error_lines(outcome)
     problems: tuple[Problem, ...] = ()
     if outcome.cause is not None:

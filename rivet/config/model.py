@@ -250,6 +250,9 @@ class Export(Section):
     publish: Literal["proved", "eager"] | None = Field(
         None, description="eager publishes before all rows are counted, for trees too large to stage"
     )
+    lock: Literal["auto", "off"] | None = Field(
+        None, description="whether a lock at the destination keeps other runs of the export out"
+    )
     destination: Destination | None = Field(None, description="where the files go")
 
 

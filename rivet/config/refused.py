@@ -27,7 +27,6 @@ LATER_KEYS = {
     "max_scan_seconds": "write `max_scan_rows`",
     "old_parts_seconds": "remove it: old files go as soon as the new ones are published",
     "resume": _AGAIN,
-    "lock": "remove it, and let the scheduler start no second run beside the first",
 }
 
 LATER_VALUES: dict[str, tuple[str, ...]] = {

@@ -232,6 +232,7 @@ class ExportSettings:
     unrepresentable: Literal["error", "null"] = "error"
     vanished: Literal["remove", "keep", "error"] | None = None
     publish: Literal["proved", "eager"] = "proved"
+    lock: Literal["auto", "off"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)

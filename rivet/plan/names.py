@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 EXPORT_FILE = "_rivet_export.json"
+LOCK_FILE = "_rivet_lock.json"
 SUCCESS_FILE = "_SUCCESS"
 MANIFEST_NAMES = ("manifest.json", "_manifest.json")
 PART_SUFFIX = ".parquet"

@@ -5,38 +5,62 @@ from __future__ import annotations
 from contextlib import suppress
 
 from rivet.destination.protocol import Destination, Listed
-from rivet.errors import LockHeld, ObjectNotFound
+from rivet.errors import LockHeld, NoConditionalWrites, ObjectNotFound
 from rivet.manifest.codec import encode_export
 from rivet.manifest.model import ExportFile
 from rivet.plan.names import EXPORT_FILE
+from rivet.publish.fence import Fence
+
+_ATTEMPTS = 2
 
 
 class Announcement:
-    """The export file of one run; no lock, but what two runs at once leave shows in it."""
+    """The export file of one run, replaced only where nobody else has replaced it.
 
-    def __init__(self, destination: Destination) -> None:
+    Args:
+        version: Of the export file as the run has read it; None: there was none.
+    """
+
+    def __init__(self, destination: Destination, fence: Fence, version: str | None) -> None:
         self._destination = destination
+        self._fence = fence
+        self._version = version
         self._written: bytes | None = None
+        self._sent: bytes | None = None
         self._seen: Listed | None = None
+        self._is_conditional = True
 
     def write(self, export: ExportFile) -> None:
         """Replace the export file.
 
         Raises:
-            LockHeld: Another run has replaced it since.
+            LockHeld: Another run has replaced it since, or has taken this one's place.
         """
-        self.must_stand()
-        self._written, self._seen = encode_export(export), None
-        self._destination.put(EXPORT_FILE, self._written)
+        self.restore(encode_export(export))
+
+    def restore(self, data: bytes) -> None:
+        """Replace the export file by bytes that it has had before."""
+        self._fence.check()
+        self._sent = data
+        if not (self._is_conditional and self._replaced(data)):
+            self._must_not_be_overtaken()
+            self._destination.put(EXPORT_FILE, data)
+        self._written, self._seen = data, None
+        self._destination.settle([""])
+
+    def remove(self) -> None:
+        """Remove the export file, where there was none before."""
+        self._fence.check()
+        if self._is_conditional and self._version is not None:
+            self._destination.remove(EXPORT_FILE, self._version)
+        elif not self._is_conditional and not self.is_overtaken():
+            self._destination.delete([EXPORT_FILE])
         self._destination.settle([""])
 
     def must_stand(self) -> None:
         """Raise `LockHeld` where the run was overtaken."""
-        if self.is_overtaken():
-            raise LockHeld(
-                f"another run has begun on {self._destination.uri} while this one was at work",
-                hint="run again when it has ended; flock keeps two from running at once (docs/cron.md)",
-            )
+        self._fence.check()
+        self._must_not_be_overtaken()
 
     def is_overtaken(self) -> bool:
         """Tell whether another run has replaced the export file since this one wrote it.
@@ -53,3 +77,40 @@ class Announcement:
                 return True
         self._seen = listed
         return False
+
+    def _replaced(self, data: bytes) -> bool:
+        """Replace what the run has read or written last; False where the store keeps to no conditions."""
+        for _ in range(_ATTEMPTS):
+            try:
+                if self._version is None:
+                    version = self._destination.create(EXPORT_FILE, data)
+                else:
+                    version = self._destination.replace(EXPORT_FILE, data, self._version)
+            except NoConditionalWrites:
+                self._is_conditional = False
+                return False
+            if version is not None:
+                self._version = version
+                return True
+            if not self._finds_own():
+                break
+        raise self._overtaken()
+
+    def _finds_own(self) -> bool:
+        """Tell whether what stands is what an earlier request wrote, though it was given up for failed."""
+        with suppress(ObjectNotFound):
+            found = self._destination.inspect(EXPORT_FILE)
+            if found.data in (self._written, self._sent):
+                self._version = found.version
+                return True
+        return False
+
+    def _must_not_be_overtaken(self) -> None:
+        if self.is_overtaken():
+            raise self._overtaken()
+
+    def _overtaken(self) -> LockHeld:
+        return LockHeld(
+            f"another run has begun on {self._destination.uri} while this one was at work",
+            hint="run again when it has ended; lock: off lets two run at once",
+        )

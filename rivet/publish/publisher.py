@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rivet.destination.protocol import Destination
-from rivet.errors import LockHeld, ObjectNotFound, PlanError
+from rivet.errors import LockHeld, LockLost, ObjectNotFound
 from rivet.export.staged import StagedPartition
 from rivet.manifest.model import ExportFile, PartitionEntry, Pending, PendingPartition
 from rivet.plan.layout import Layout
-from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, child
+from rivet.plan.names import SUCCESS_FILE, child
 from rivet.plan.windows import NULL_VALUE
 from rivet.publish.announcement import Announcement
+from rivet.publish.fence import Fence
+from rivet.publish.foreign import refuse_foreign
 from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree, entry_of, read_manifest
 from rivet.publish.unchanged import is_unchanged, list_live
@@ -42,6 +44,7 @@ class Publisher:
 
     Args:
         blank: The export file of this run with nothing in it: its facts, no partitions, status `publishing`.
+        fence: Asked before each step that others see.
         on_wave: Told before the first wave and after each one how many partitions are published, and of how
             many.
     """
@@ -52,11 +55,14 @@ class Publisher:
         layout: Layout,
         tree: Tree,
         blank: ExportFile,
+        *,
+        fence: Fence,
         on_wave: Callable[[int, int], object] = lambda *_: None,
     ) -> None:
         self.tally = Tally()
         self._destination = destination
-        self._announcement = Announcement(destination)
+        self._fence = fence
+        self._announcement = Announcement(destination, fence, tree.export_version)
         self._layout = layout
         self._tree = tree
         self._blank = blank
@@ -83,7 +89,9 @@ class Publisher:
             LockHeld: Another run has begun on this tree since; what of them it has not taken over is gone.
         """
         for staged in partitions:
-            self._refuse_foreign(staged)
+            refuse_foreign(
+                self._destination, self._layout, self._tree.sizes, self._entries.keys(), staged.partition
+            )
         changed = self._changed(partitions)
         if not changed and not vanished:
             return
@@ -137,7 +145,7 @@ class Publisher:
         """
         if self._is_complete:
             return
-        is_overtaken = self._announcement.is_overtaken()
+        is_overtaken = self._is_lost() or self._announcement.is_overtaken()
         if self._in_wave and not is_overtaken:
             return
         # While the export file still records the run: should this be cut off, the next one sweeps.
@@ -148,13 +156,19 @@ class Publisher:
             self._announcement.write(self._standing())
             return
         if self._tree.export_bytes is not None and not self._was_recovered:
-            self._destination.put(EXPORT_FILE, self._tree.export_bytes)
+            self._announcement.restore(self._tree.export_bytes)
         elif self._entries and self._tree.export is not None:
             self._announcement.write(self._standing())
         else:
-            self._destination.delete([EXPORT_FILE])
-        self._destination.settle([""])
+            self._announcement.remove()
         self._destination.remove_root_if_empty()
+
+    def _is_lost(self) -> bool:
+        try:
+            self._fence.check()
+        except LockLost:
+            return True
+        return False
 
     @property
     def _was_recovered(self) -> bool:
@@ -197,6 +211,7 @@ class Publisher:
         # On a disk the syncs of all are one; in a store none waits for another.
         groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
         side_by_side(self._destination, self._make_visible, groups)
+        self._fence.step()
         self._destination.delete(name for path in directories for name in self._own_parts(path))
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
@@ -211,14 +226,19 @@ class Publisher:
             [staged.manifest_file for staged in group],
             [staged.marker_file for staged in group],
         ):
-            self._destination.publish(files)
+            # A directory takes them one after the other anyway.
+            for some in [files] if self._destination.concurrency > 1 else [[file] for file in files]:
+                self._fence.step()
+                self._destination.publish(some)
             self._destination.settle(directories)
 
     def _remove_wave(self, wave: Sequence[PartitionEntry]) -> None:
         directories = [e.path for e in wave]
+        self._announcement.must_stand()
         for name in (SUCCESS_FILE, self._layout.manifest_name):
             self._destination.delete(child(path, name) for path in directories)
             self._destination.settle(directories)
+            self._fence.step()
         self._destination.delete(name for path in directories for name in self._own_parts(path))
         for entry in wave:
             del self._entries[entry.path]
@@ -232,18 +252,6 @@ class Publisher:
         entry = self._entries.get(partition.path)
         old_sha256 = None if entry is None else entry.manifest_sha256
         return PendingPartition(partition.value, partition.path, old_sha256, staged.manifest_sha256)
-
-    def _refuse_foreign(self, staged: StagedPartition) -> None:
-        partition, sizes = staged.partition, self._tree.sizes
-        files = [partition.child(name) for name in (self._layout.manifest_name, SUCCESS_FILE)]
-        in_the_way = [] if partition.path in self._entries else [name for name in files if name in sizes]
-        # In a file system a file keeps a directory from being made.
-        in_the_way += [name for name in _with_parents(partition.path) if name in sizes]
-        if in_the_way:
-            raise PlanError(
-                f"{self._destination.uri}{in_the_way[0]} is not of this export and stands in its way",
-                hint="move it away, or give the export a root of its own",
-            )
 
     def _changed(self, partitions: Sequence[StagedPartition]) -> list[StagedPartition]:
         """Discard what equals the live rows, and give the rest."""
@@ -279,13 +287,3 @@ class Publisher:
         for file in staged.files():
             file.discard()
         self.tally.unchanged += 1
-
-
-def _with_parents(path: str) -> list[str]:
-    """List a directory and those above it, below the root.
-
-    >>> _with_parents("a/b"), _with_parents("")
-    (['a/b', 'a'], [])
-    """
-    ends = [i for i, character in enumerate(path) if character == "/"]
-    return [path, *(path[:end] for end in reversed(ends))] if path else []

@@ -9,11 +9,12 @@ from rivet.manifest.codec import marker_of
 from rivet.manifest.model import PartitionEntry, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child, run_id_of_part
+from rivet.publish.fence import Fence
 from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree, entry_of, read_manifest
 
 
-def recover(destination: Destination, layout: Layout, tree: Tree) -> Tree:
+def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) -> Tree:
     """Bring every partition to the state that its manifest says, and remove what earlier runs left behind.
 
     A partition whose manifest is the new one is finished, one whose manifest is the old one is undone; one
@@ -23,7 +24,7 @@ def recover(destination: Destination, layout: Layout, tree: Tree) -> Tree:
     entries = dict(tree.entries)
     if pending is not None:
         settled = side_by_side(
-            destination, lambda p: _settle_partition(destination, layout, p), pending.partitions
+            destination, lambda p: _settle_partition(destination, layout, p, fence), pending.partitions
         )
         for partition, entry in zip(pending.partitions, settled, strict=True):
             if entry is not None:
@@ -34,6 +35,7 @@ def recover(destination: Destination, layout: Layout, tree: Tree) -> Tree:
         # A run may also be killed after its last publish step, while it removes what it staged.
         destination.sweep({tree.export.run_id} | ({pending.run_id} if pending else set()))
     garbage = _garbage(destination, layout, tree)
+    fence.step()
     destination.delete(garbage)
     if pending is None and not garbage:
         return tree
@@ -42,11 +44,12 @@ def recover(destination: Destination, layout: Layout, tree: Tree) -> Tree:
 
 
 def _settle_partition(
-    destination: Destination, layout: Layout, partition: PendingPartition
+    destination: Destination, layout: Layout, partition: PendingPartition, fence: Fence
 ) -> PartitionEntry | None:
     """Write or remove the marker so that it agrees with the manifest, and give the entry of what lives."""
     marker = child(partition.path, SUCCESS_FILE)
     found = read_manifest(destination, child(partition.path, layout.manifest_name))
+    fence.step()
     if found is None:
         destination.delete([marker])
         destination.settle([partition.path])

@@ -22,6 +22,7 @@ class Tree:
     Attributes:
         export: The export file, or None.
         export_bytes: Its bytes, to put it back as it was.
+        export_version: What the destination tells it by from any other; None where there is none.
         entries: The live and kept partitions by their paths.
         sizes: Every object's size by its name from the root.
         run_ids: Runs whose files are Rivet's own here.
@@ -30,6 +31,7 @@ class Tree:
 
     export: ExportFile | None = None
     export_bytes: bytes | None = None
+    export_version: str | None = None
     entries: Mapping[str, PartitionEntry] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     run_ids: frozenset[str] = frozenset()
@@ -69,7 +71,8 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
     sizes = {listed.name: listed.size_bytes for listed in destination.list()}
     if EXPORT_FILE not in sizes:
         return _adopt(destination, layout, sizes)
-    data = destination.read(EXPORT_FILE)
+    found = destination.inspect(EXPORT_FILE)
+    data = found.data
     try:
         export = decode_export(data)
     except DecodeError as error:
@@ -84,7 +87,7 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
     entries = {e.path: e for e in export.partitions}
     known = {*entries, *(p.path for p in export.pending.partitions)} if export.pending else entries
     strays = {directory for directory, _ in _manifests(layout, sizes)}.difference(known)
-    return Tree(export, data, entries, sizes, frozenset(run_ids), frozenset(strays))
+    return Tree(export, data, found.version, entries, sizes, frozenset(run_ids), frozenset(strays))
 
 
 def read_manifest(destination: Destination, path: str) -> tuple[Manifest, str] | None:
@@ -139,7 +142,7 @@ def _adopt(destination: Destination, layout: Layout, sizes: Mapping[str, int]) -
         elif entry is not None:
             strays.add(entry.path)
     run_ids = frozenset(e.run_id for e in entries.values())
-    return Tree(None, None, entries, sizes, run_ids, frozenset(strays))
+    return Tree(None, None, None, entries, sizes, run_ids, frozenset(strays))
 
 
 def _manifests(layout: Layout, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:

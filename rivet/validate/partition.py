@@ -29,7 +29,7 @@ from rivet.manifest.verify import (
     verify_part,
     verify_unlisted,
 )
-from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, child
+from rivet.plan.names import EXPORT_FILE, LOCK_FILE, SUCCESS_FILE, child
 from rivet.validate.footer import read_footer
 from rivet.validate.implied import implied_by
 
@@ -91,10 +91,10 @@ class Onlooker:
         return first is not None and first.name == self._base + name
 
     def list(self, path: str) -> Iterator[Listed]:
-        """List all files below a directory by their names from there, but for the prefix's export file."""
+        """List all files below a directory by their names from there, but for export file and lock."""
         start = f"{self._base}{path}/" if path else self._base
         for listed in self._destination.list(start):
-            if listed.name != self._base + EXPORT_FILE:
+            if listed.name not in (self._base + EXPORT_FILE, self._base + LOCK_FILE):
                 yield Listed(listed.name.removeprefix(start), listed.size_bytes)
 
     def look(

@@ -1,4 +1,4 @@
-"""Two runs of one export at once: the one that was overtaken says so, and the tree is the other's."""
+"""Two runs at once without a lock: the one that was overtaken says so, and the tree is the other's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def test_a_run_that_another_has_overtaken_ends_with_5_and_leaves_the_tree_to_it(
     """No row is there twice, whether the tree was new or stood before, and nothing is left over."""
     root = tmp_path / "tree"
     config = settings(
-        tmp_path, {"type": "sqlite", "path": "none.db"}, by_day(root, partition_by="day", publish=publish)
+        tmp_path,
+        {"type": "sqlite", "path": "none.db"},
+        by_day(root, partition_by="day", publish=publish, lock="off"),
     )
 
     def run_over(source: FakeSource) -> int:
@@ -66,7 +68,7 @@ def test_a_run_that_is_overtaken_in_the_middle_of_publishing_ends_with_5(
 ) -> None:
     """The other has swept what was staged; its rows are there once, and nothing of this run beside them."""
     root = tmp_path / "tree"
-    export = by_day(root, partition_by="day", vanished="remove")
+    export = by_day(root, partition_by="day", vanished="remove", lock="off")
     config = settings(tmp_path, {"type": "sqlite", "path": "none.db"}, export)
     publish = LocalStaged.publish
     steps = 0
@@ -116,7 +118,9 @@ def test_a_run_whose_staged_objects_no_other_can_sweep_notices_after_each_wave(
 
     destination = Store()
     config = settings(
-        tmp_path, {"type": "sqlite", "path": "none.db"}, by_day(tmp_path / "none", partition_by="day")
+        tmp_path,
+        {"type": "sqlite", "path": "none.db"},
+        by_day(tmp_path / "none", partition_by="day", lock="off"),
     )
     monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
 

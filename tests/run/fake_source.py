@@ -11,7 +11,7 @@ from typing import Self
 import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
-from rivet.plan.scans import Reach, Scan, WindowCount
+from rivet.plan.scans import Reach, Scan, Sorter, WindowCount
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.plan.windows import Axis
 from rivet.source.arrow import arrow_schema
@@ -58,6 +58,7 @@ class FakeSource:
     label = "a fake"
     engine = "postgres"
     reads_while_asked = False
+    advised_sorter = Sorter.SOURCE
 
     def __init__(self, days: Sequence[Day], fault: Fault = NO_FAULT, *, odd: bool = False) -> None:
         self._days = sorted(d for d in days if d is not None) + [d for d in days if d is None]

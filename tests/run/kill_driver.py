@@ -22,6 +22,9 @@ from rivet.destination.local import LocalDestination, LocalStaged
 
 CHANGES = [
     (LocalDestination, "put"),
+    (LocalDestination, "create"),
+    (LocalDestination, "replace"),
+    (LocalDestination, "remove"),
     (LocalDestination, "delete"),
     (LocalDestination, "settle"),
     (LocalDestination, "sweep"),

@@ -1,0 +1,106 @@
+"""Runs the command in child processes of one pretended host, which stop, die or wait where they are told to.
+
+Reads one JSON object per line: `arguments` of the command; `errors`, the file for its standard error; and,
+where given, `at`, the number of a step before which the child does `do`: `stop` by SIGSTOP, `kill` by
+SIGKILL, or `block` until a file `gate` is there. It answers each at once with the process id of the child
+and, when that has ended, with its exit code or `killed`. Forking from one process that has everything
+imported makes each run cheap. The arguments are the name of the host, and the seconds between heartbeats and
+until a lock is stale.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_sqlite.dbapi  # noqa: F401 - imported once, before the forks
+import boto3
+import botocore.session
+
+import rivet.config.load
+import rivet.destination.gcs.destination
+import rivet.destination.s3.destination
+import rivet.exporting
+import rivet.source.sqlite  # noqa: F401
+from rivet.cli.main import main
+from rivet.lock import object_lock
+from rivet.lock.process import Process, this_process
+from rivet.lock.timing import Timing
+from rivet.lock.turn import Turn
+
+
+def _pretend(host: str, timing: Timing) -> None:
+    """Let this process be one of another host, whose locks nobody here can look behind."""
+
+    def elsewhere() -> Process:
+        mine = this_process()
+        return Process(host, mine.pid, f"machine of {host}", mine.started)
+
+    vars(object_lock).update(this_process=elsewhere, TIMING=timing)
+
+
+def _before_step(number: int, act: Callable[[], object]) -> None:
+    """Act before a step of the publishing, counted from 1; they come from several threads."""
+    step, lock = Turn.step, threading.Lock()
+    left = number
+
+    def stepped(turn: Turn) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left == 0:
+                act()
+        step(turn)
+
+    Turn.step = stepped  # type: ignore[method-assign,assignment]
+
+
+def _wait_for(gate: Path) -> None:
+    while not gate.exists():
+        time.sleep(0.01)
+
+
+def _run(task: dict[str, Any]) -> None:
+    acts: dict[str, Callable[[], object]] = {
+        "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+        "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+        "block": lambda: _wait_for(Path(task["gate"])),
+    }
+    if "at" in task:
+        _before_step(task["at"], acts[task["do"]])
+    descriptor = os.open(task["errors"], os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    os.dup2(descriptor, 2)
+    sys.argv = ["rivet", *task["arguments"]]
+    code = 1
+    try:
+        code = main()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _say(word: object) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _pretend(sys.argv[1], Timing(float(sys.argv[2]), float(sys.argv[3]), 0.05))
+    # The SDK's data files are read here, once.
+    botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    boto3.client("s3", region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _run(json.loads(line))
+        _say(child)
+        _, status = os.waitpid(child, 0)
+        _say("killed" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
