@@ -23,6 +23,21 @@ spool.keep(b"x" * 1_000_000)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
+FULL = """
+import resource, signal
+from rivet.destination.store.spool import Spool
+from rivet.errors import DestinationUnavailable
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+spool = Spool(memory_bytes=0)
+first = spool.keep(b"x" * 700_000)
+try:
+    second = spool.keep(b"y" * 700_000)
+except DestinationUnavailable:
+    assert len(spool.read(first)) == 700_000
+    print("refused")
+"""
+
 
 @given(
     st.lists(st.tuples(st.binary(max_size=40), st.booleans()), max_size=60),
@@ -114,3 +129,15 @@ def _open_files(directory: Path) -> int:
     links = Path("/proc/self/fd").iterdir()
     targets = [os.readlink(link) for link in links if link.is_symlink()]  # noqa: PTH115
     return len([target for target in targets if target.startswith(str(directory))])
+
+
+def test_what_fits_only_in_part_is_refused(tmp_path: Path) -> None:
+    """A disk that takes the first bytes of an object and no more gives an error, never a shorter object."""
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "refused\n"

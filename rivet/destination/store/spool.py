@@ -58,7 +58,7 @@ class Spool:
                 return Kept(len(data), data)
             segment = self._last()
             segment.file.seek(segment.size_bytes)
-            segment.file.write(data)
+            _write_all(segment.file, data)
             kept = Kept(len(data), None, segment, segment.size_bytes)
             segment.size_bytes += len(data)
             segment.objects += 1
@@ -101,6 +101,13 @@ class Spool:
             file = tempfile.TemporaryFile(prefix="rivet-spool-", buffering=0)  # noqa: SIM115
             self._segments.append(_Segment(file))
         return self._segments[-1]
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    """Write to a file without a buffer, which takes less than it is given where the disk is nearly full."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 @contextmanager
