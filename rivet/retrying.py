@@ -55,7 +55,7 @@ def begun_anew(
 
 def pause_seconds(number: int) -> float:
     """Give the pause after an attempt: a share at random, so that several runs do not come all at once."""
-    longest = min(FIRST_PAUSE_SECONDS * 4 ** (number - 1), LONGEST_PAUSE_SECONDS)
+    longest = min(FIRST_PAUSE_SECONDS * 4.0 ** (number - 1), LONGEST_PAUSE_SECONDS)
     return longest * random.uniform(0.5, 1)  # noqa: S311 - it only keeps runs apart
 
 

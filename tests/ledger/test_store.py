@@ -133,9 +133,11 @@ def test_a_later_rivets_ledger_is_left_alone(opened: Open, state: StateSettings)
     with Database(state, {}, 3).writing() as connection:
         connection.execute(schema.version_table.update().values(version=99))
 
-    for use in (lambda: opened().put(run(2), export(), make=True), lambda: opened().recent(9)):
-        with pytest.raises(LedgerError, match="of version 99, and this Rivet knows them up to 1"):
-            use()
+    refusal = "of version 99, and this Rivet knows them up to 1"
+    with pytest.raises(LedgerError, match=refusal):
+        opened().put(run(2), export(), make=True)
+    with pytest.raises(LedgerError, match=refusal):
+        opened().recent(9)
     with Database(state, {}, 3).writing() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(schema.runs)) == 1
         connection.execute(schema.version_table.update().values(version=1))
