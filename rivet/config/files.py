@@ -5,6 +5,7 @@ Pure but for that. A failure is worded without a byte of the file and without it
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 _MAX_BYTES = 4 * 1024**2
@@ -23,3 +24,13 @@ def read_text(path: Path) -> tuple[str, str | None]:
         return data.decode("utf-8-sig"), None
     except UnicodeDecodeError as error:
         return "", f"not UTF-8 at byte {error.start}"
+
+
+def lack_of_file(path: Path) -> str | None:
+    """Say, behind a path, why it names no file, or give None where it names one."""
+    try:
+        return None if stat.S_ISREG(path.stat().st_mode) else "is no file"
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return "is no file"
+    except OSError as error:
+        return f"cannot be found: {(error.strerror or 'no such file').lower()}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rivet.config.check import checked
 from rivet.config.environment import variable
-from rivet.config.files import read_text
+from rivet.config.files import lack_of_file, read_text
 from rivet.config.model import Source
 from rivet.config.model import Tls as TlsKeys
 from rivet.config.paths import tidied
@@ -188,6 +188,6 @@ def tls_settings(
     elif ca_file is None and mode == "verify-ca" and not place.states("tls", "ca_file"):
         message = "is missing: mode verify-ca would trust anyone whom a public authority has signed"
         problems.append(place.problem(("tls", "ca_file"), message, "name it, or write `mode: verify-full`"))
-    elif ca_file is not None and not ca_file.is_file():
-        problems.append(place.problem(("tls", "ca_file"), "{found} is no file"))
+    elif ca_file is not None and (lack := lack_of_file(ca_file)) is not None:
+        problems.append(place.problem(("tls", "ca_file"), f"{{found}} {lack}"))
     return (None if mode is None else Tls(mode, ca_file)), problems

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from rivet.config import paths
 from rivet.config.environment import variable
+from rivet.config.files import lack_of_file
 from rivet.config.model import Destination
 from rivet.config.place import Keys, Place
 from rivet.config.settings import GcsDestinationSettings, S3DestinationSettings, Secret
@@ -188,6 +189,7 @@ def _secrets(
 
 def _file(name: str | None, key: str, place: Place, directory: Path) -> tuple[Path | None, list[Problem]]:
     file = None if name is None else paths.tidied(directory / name)
-    if file is not None and not file.is_file():
-        return None, [place.problem(_at(key), "{found} is no file")]
+    lack = None if file is None else lack_of_file(file)
+    if lack is not None:
+        return None, [place.problem(_at(key), f"{{found}} {lack}")]
     return file, []

@@ -501,6 +501,12 @@ CASES = {
         "'ca.pem' is no file",
         None,
     ),
+    "ca too long": (
+        _source(f"type: mysql, url_env: U, tls: {{mode: verify-ca, ca_file: {'c' * 300}}}"),
+        "$.source.tls.ca_file",
+        "cannot be found: file name too long",
+        None,
+    ),
 }
 
 

@@ -268,6 +268,12 @@ CASES = {
     "region": (_one(f"{S3}, region: 'eu west'"), "region", "'eu west' is no region", "eu-west-1"),
     "style": (_one(f"{S3}, addressing_style: host"), "addressing_style", "one of auto, path, virtual", None),
     "no CA file": (_one(f"{S3}, ca_file: no.pem"), "ca_file", "'no.pem' is no file", None),
+    "long CA file": (
+        _one(f"{S3}, ca_file: {'c' * 300}"),
+        "ca_file",
+        "cannot be found: file name too long",
+        None,
+    ),
     # Rights
     "half an identity": (
         _one(f"{S3}, access_key_env: STORE_KEY"),

@@ -151,14 +151,19 @@ def _refusal(path: Path) -> RivetError:
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    """A missing file is refused and not made, a directory is none."""
+    """A missing file is refused and not made; a directory is none, nor is a pipe, which is not waited for."""
     missing = _refusal(tmp_path / "no such.db")
     (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop.db").symlink_to(tmp_path / "loop.db")
 
     assert type(missing) is SourceError
     assert "no SQLite database" in str(missing)
     assert "is a directory" in str(_refusal(tmp_path / "directory"))
     assert "no SQLite database" in str(_refusal(tmp_path / "directory" / "x.db"))
+    assert "is no file" in str(_refusal(tmp_path / "pipe"))
+    assert "cannot be found" in str(_refusal(tmp_path / "loop.db"))
+    assert "file name too long" in str(_refusal(tmp_path / f"{'x' * 300}.db"))
 
 
 @pytest.mark.parametrize(

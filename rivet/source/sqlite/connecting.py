@@ -9,6 +9,7 @@ application".) So describing too goes through ADBC's library, with a dialect of 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -139,10 +140,20 @@ def uri_of(path: Path) -> str:
 
 
 def _require_file(path: Path) -> None:
-    """Refuse what SQLite would refuse in fewer words."""
-    if path.is_dir():
-        raise SourceError(f"SQLite database {str(path)!r} is a directory", hint="name the file in it")
-    if not path.exists():
-        raise SourceError(f"no SQLite database {str(path)!r}", hint="check `path` under `source`")
+    """Refuse what SQLite would refuse in fewer words, or wait for, as it would for a pipe's other end."""
+    shown = f"SQLite database {str(path)!r}"
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError) as exc:
+        raise SourceError(f"no {shown}", hint="check `path` under `source`") from exc
+    except PermissionError as exc:
+        raise SourceDenied(f"{shown} may not be looked for", hint="give this user the right") from exc
+    except OSError as exc:
+        problem = (exc.strerror or "cannot be opened").lower()
+        raise SourceError(f"{shown} cannot be found: {problem}", hint="check `path` under `source`") from exc
+    if stat.S_ISDIR(mode):
+        raise SourceError(f"{shown} is a directory", hint="name the file in it")
+    if not stat.S_ISREG(mode):
+        raise SourceError(f"{shown} is no file", hint="name a file; a pipe can be written to one first")
     if not os.access(path, os.R_OK):
-        raise SourceDenied(f"SQLite database {str(path)!r} may not be read", hint="give this user the right")
+        raise SourceDenied(f"{shown} may not be read", hint="give this user the right")
