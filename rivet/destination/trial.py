@@ -11,7 +11,7 @@ _DATA = b"written by `rivet check --write`, which removes it again\n"
 
 
 def try_writing(destination: Destination, run_id: str) -> None:
-    """Write a small object below the root, read it back and remove it.
+    """Write a small object below the root, read it back, find it in the listing and remove it.
 
     Raises:
         DestinationError: One of these was refused or failed.
@@ -20,6 +20,7 @@ def try_writing(destination: Destination, run_id: str) -> None:
     try:
         destination.put(name, _DATA)
         data = destination.read(name)
+        listed = next(destination.list(name), None)
         destination.delete([name])
     except BaseException:
         with suppress(DestinationError):
@@ -31,4 +32,9 @@ def try_writing(destination: Destination, run_id: str) -> None:
         raise DestinationError(
             f"{destination.uri}{name} does not read back as it was written",
             hint="look at what stands between here and the destination, such as a proxy or a gateway",
+        )
+    if listed is None:
+        raise DestinationError(
+            f"{destination.uri}{name} can be read, and is not listed",
+            hint="the store takes the prefix for another: write it without backslashes and their like",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,16 @@ def test_other_bytes_than_were_written(monkeypatch: pytest.MonkeyPatch) -> None:
         try_writing(destination, RUN)
 
     assert destination.objects == {}
+
+
+def test_a_prefix_that_the_store_takes_for_another(s3_bucket: S3Bucket) -> None:
+    """A store that lists objects under other names than it took them for is told from one that does not."""
+    destination = open_destination(s3_bucket.settings("back\\slash/"))  # this server makes a `/` of it
+
+    with closing(destination), pytest.raises(DestinationError, match="is not listed"):
+        try_writing(destination, RUN)
+
+    assert s3_bucket.keys() == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
