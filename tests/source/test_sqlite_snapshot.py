@@ -233,6 +233,20 @@ def test_file_that_may_not_be_read(sqlite_database: SqliteDatabase) -> None:
     assert isinstance(_refusal(sqlite_database.path), SourceDenied)
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_wal_database_where_no_file_may_be_made(sqlite_database: SqliteDatabase) -> None:
+    """A database in WAL mode that nobody has open wants files beside it, which the error says."""
+    _filled(sqlite_database, "wal")
+    directory = sqlite_database.path.parent
+    directory.chmod(0o555)
+    try:
+        error = _refusal(sqlite_database.path)
+    finally:
+        directory.chmod(0o755)
+
+    assert "WAL" in str(error.hint)
+
+
 def test_odd_path(tmp_path: Path) -> None:
     """A path with any signs is that file, and no other is made."""
     for name in ["a b?c#d%20e&mode=rw.db", "é'\".db", ":memory:", "file:x.db"]:

@@ -35,8 +35,8 @@ _NOT_OPENED = (
     "beside it, or a directory in which they can be made"
 )
 _HOT_JOURNAL = (
-    "Rivet opens the file for reading only; where a writer was killed in a transaction, let its own program "
-    "open the database once"
+    "Rivet opens the file for reading only: where a writer was killed in a transaction, let its own program "
+    "open the database once; one in WAL mode must be open elsewhere, or lie where this user may make files"
 )
 _FULL = "SQLite sorts in files; let SQLITE_TMPDIR name a directory with more room"
 
