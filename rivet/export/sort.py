@@ -29,6 +29,7 @@ MEMORY_BYTES = 16 * 1024**2
 # held to about as much as a run.
 _PIECE_BYTES = 512 * 1024
 _LEAST_PIECE_BYTES = 64 * 1024
+_COLUMN_BYTES = 512
 _HALF_USED_BYTES = 32 * 1024**2
 _ROUND_BYTES = 12 * 1024**2
 _WAKE_SECONDS = 0.5
@@ -110,13 +111,16 @@ class SortedBatches:
             self._failure = error
 
 
-def piece_bytes(runs: int) -> int:
+def piece_bytes(runs: int, columns: int) -> int:
     """Choose the size of the next run's pieces, so that half used ones of all runs fit into memory.
 
-    >>> piece_bytes(0), piece_bytes(200), piece_bytes(10_000)
-    (524288, 166937, 65536)
+    Each column of a piece takes some hundred bytes to describe, so that many ask for larger pieces.
+
+    >>> piece_bytes(0, 12), piece_bytes(200, 12), piece_bytes(10_000, 12), piece_bytes(10_000, 1000)
+    (524288, 166937, 65536, 512000)
     """
-    return max(_LEAST_PIECE_BYTES, min(_PIECE_BYTES, _HALF_USED_BYTES // (runs + 1)))
+    least = max(_LEAST_PIECE_BYTES, columns * _COLUMN_BYTES)
+    return max(least, min(_PIECE_BYTES, _HALF_USED_BYTES // (runs + 1)))
 
 
 @dataclass(order=True, slots=True)
@@ -168,7 +172,7 @@ class _Sorter:
         run = pa.concat_batches(pending)
         del pending  # three copies of a run are one too many
         run = self._sorted(run, ())
-        rows = max(1, run.num_rows * piece_bytes(self._runs) // max(1, run.nbytes))
+        rows = max(1, run.num_rows * piece_bytes(self._runs, run.num_columns) // max(1, run.nbytes))
         self._runs += 1
         for start in range(0, run.num_rows, rows):
             piece = run.slice(start, rows)
