@@ -92,6 +92,12 @@ class LocalDestination:
                 raise TypeError(f"{file!r} was not staged here")
             file.publish(self._place)
 
+    def publish_over(self, staged: Staged, version: str | None) -> bool:
+        """Rename a file onto its name where that version of it stands."""
+        if not isinstance(staged, LocalStaged):
+            raise TypeError(f"{staged!r} was not staged here")
+        return self._conditional.change(staged.target, version, lambda: staged.publish(self._place))
+
     def put(self, name: str, data: bytes) -> None:
         """Write and sync a temporary in the staging directory, and rename it."""
         target = self._path(name)

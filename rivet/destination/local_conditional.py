@@ -115,6 +115,11 @@ class LocalConditional:
         with translated("delete", path):
             return self._guarded(path, version, lambda: os.unlink(path))
 
+    def change(self, path: str, version: str | None, change: Callable[[], object]) -> bool:
+        """Make a change where a version of a file stands, None for no file, and tell whether."""
+        with translated("write", path):
+            return self._guarded(path, version, change)
+
     def _written(self, path: str, data: bytes, use: Callable[[str], bool], *, private: bool) -> str | None:
         """Put a temporary to use, and give the version of the file that it has become."""
         with translated("write", path):

@@ -18,7 +18,7 @@ class LocalStaged:
     def __init__(self, file: io.BufferedWriter, staged: str, target: str) -> None:
         self._file = file
         self._staged = staged
-        self._target = target
+        self.target = target
         self._size_bytes = 0
         self._finished = False
         self._gone = False
@@ -30,14 +30,14 @@ class LocalStaged:
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """Append bytes and return their number."""
-        with translated("write", self._target):
+        with translated("write", self.target):
             written = self._file.write(data)
         self._size_bytes += written
         return written
 
     def finish(self) -> None:
         """Sync and close the file."""
-        with translated("write", self._target), self._file:
+        with translated("write", self.target), self._file:
             self._file.flush()
             os.fsync(self._file.fileno())
         self._finished = True
@@ -45,9 +45,9 @@ class LocalStaged:
     def publish(self, place: Callable[[str, str], None]) -> None:
         """Have the file put in its place."""
         if not self._finished or self._gone:
-            raise ValueError(f"{self._target!r} is published before it is finished, or once too often")
-        with translated("publish", self._target):
-            place(self._staged, self._target)
+            raise ValueError(f"{self.target!r} is published before it is finished, or once too often")
+        with translated("publish", self.target):
+            place(self._staged, self.target)
         self._gone = True
 
     def discard(self) -> None:

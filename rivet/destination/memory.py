@@ -90,7 +90,14 @@ class MemoryDestination:
         split_prefix(prefix)
         self.record("list", prefix)
         objects = sorted(self.objects.items())
-        return iter([Listed(n, len(d), _checksum(d)) for n, d in objects if n.startswith(prefix)])
+        with self._changing:
+            return iter(
+                [
+                    Listed(n, len(d), _checksum(d), self._stamp(n)[1])
+                    for n, d in objects
+                    if n.startswith(prefix)
+                ]
+            )
 
     def stage(self, name: str, run_id: str) -> MemoryStaged:
         """Begin an object."""
@@ -105,6 +112,17 @@ class MemoryDestination:
             if not isinstance(one, MemoryStaged):
                 raise TypeError(f"{one!r} was not staged here")
             one.publish()
+
+    def publish_over(self, staged: Staged, version: str | None) -> bool:
+        """Move what is staged to its name where that version of it stands."""
+        if not isinstance(staged, MemoryStaged):
+            raise TypeError(f"{staged!r} was not staged here")
+        with self._changing:
+            standing = self._stamp(staged.name)[1] if staged.name in self.objects else None
+            if standing != version:
+                return False
+            staged.publish()
+            return True
 
     def put(self, name: str, data: bytes) -> None:
         """Replace an object."""
@@ -190,6 +208,10 @@ class MemoryDestination:
         self.operations.append(operation)
         return operation.number
 
+    def forget(self, name: str) -> None:
+        """Let what is under a name next have another version, whatever its bytes."""
+        self._stamps.pop(name, None)
+
     def _stamp(self, name: str) -> tuple[bytes, str, float]:
         """Give an object with its version and when it was written; tests may have put it there themselves."""
         data = self._object(name)
@@ -212,7 +234,7 @@ class MemoryStaged:
     def __init__(self, destination: MemoryDestination, key: tuple[str, int], name: str) -> None:
         self._destination = destination
         self._key = key
-        self._name = name
+        self.name = name
         self._data = io.BytesIO()
         self._size_bytes = 0
         self._finished: bytes | None = None
@@ -230,31 +252,32 @@ class MemoryStaged:
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """Append bytes and return their number."""
-        self._destination.record("write", self._name)
+        self._destination.record("write", self.name)
         written = self._data.write(data)
         self._size_bytes += written
         return written
 
     def finish(self) -> None:
         """End the writing."""
-        self._destination.record("finish", self._name)
+        self._destination.record("finish", self.name)
         self._finished = self._data.getvalue()
         self._data.close()
 
     def publish(self) -> None:
         """Move the bytes to the name."""
         if self._finished is None or self._gone:
-            raise ValueError(f"{self._name!r} is published before it is finished, or once too often")
-        self._destination.record("publish", self._name)
+            raise ValueError(f"{self.name!r} is published before it is finished, or once too often")
+        self._destination.record("publish", self.name)
         if self._destination.staged.pop(self._key, None) is None:
-            raise ObjectNotFound(f"cannot publish {self._name!r}: what was staged is gone")
-        self._destination.objects[self._name] = self._finished
+            raise ObjectNotFound(f"cannot publish {self.name!r}: what was staged is gone")
+        self._destination.forget(self.name)
+        self._destination.objects[self.name] = self._finished
         self._gone = True
 
     def discard(self) -> None:
         """Drop the bytes, unless they are published."""
         if not self._gone:
-            self._destination.record("discard", self._name)
+            self._destination.record("discard", self.name)
             self._destination.staged.pop(self._key, None)
             self._data.close()
             self._gone = True

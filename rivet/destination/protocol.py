@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 
@@ -36,11 +36,13 @@ class Listed:
         name: From the root.
         checksum: The store's own of the whole object, or None. It begins with the name of its kind: where
             two are equal, and the sizes too, the bytes are equal; where they differ the bytes may yet be.
+        version: As `inspect` gives it, or None where a listing does not tell; two are not told apart by it.
     """
 
     name: str
     size_bytes: int
     checksum: str | None = None
+    version: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,13 @@ class Destination(Protocol):
         Raises:
             ObjectNotFound: What was staged is gone: another run swept it.
             ValueError: One is not finished, was discarded or is published already.
+        """
+
+    def publish_over(self, staged: Staged, version: str | None) -> bool:
+        """Make one finished object visible where that version of it stands, or none for None; tell whether.
+
+        Where it is not, it still can be published. Where a store does not keep to conditions, or has a large
+        object already, it is published whatever stands.
         """
 
     def put(self, name: str, data: bytes) -> None:

@@ -16,8 +16,10 @@ from rivet.publish.announcement import Announcement
 from rivet.publish.fence import Fence
 from rivet.publish.foreign import refuse_foreign
 from rivet.publish.side_by_side import side_by_side
-from rivet.publish.tree import Tree, entry_of, read_manifest
+from rivet.publish.steps import Steps
+from rivet.publish.tree import Tree, entry_of
 from rivet.publish.unchanged import is_unchanged, list_live
+from rivet.publish.withdrawal import withdraw
 
 # Partitions whose steps are taken together. Their syncs share the disk's commits, and readers wait this many
 # renames for a marker at most; in a store they wait for some rounds of requests, which more partitions would
@@ -63,12 +65,15 @@ class Publisher:
         self._destination = destination
         self._fence = fence
         self._announcement = Announcement(destination, fence, tree.export_version)
+        self._steps = Steps(destination, layout, tree, self._announcement, fence)
         self._layout = layout
         self._tree = tree
         self._blank = blank
         self._on_wave = on_wave
         self._entries = dict(tree.entries)
         self._children = tree.children()
+        pending = None if tree.export is None else tree.export.pending
+        self._announced = frozenset(() if pending is None else (p.path for p in pending.partitions))
         self._has_published = False
         self._in_wave = False
         self._is_complete = False
@@ -109,9 +114,9 @@ class Publisher:
                 # What waits on this side for a store no other run can sweep.
                 self._announcement.must_stand()
             self._on_wave(len(changed), len(changed))
-        except (ObjectNotFound, LockHeld):  # a run that begins sweeps what one under way has staged
-            if self._announcement.is_overtaken():
-                self._withdraw(changed)
+        except (ObjectNotFound, LockHeld) as error:  # a run that begins sweeps what one under way has staged
+            if isinstance(error, LockLost) or self._announcement.is_overtaken():
+                withdraw(self._destination, self._layout, self._blank.run_id, changed)
                 self._announcement.must_stand()
             raise
         for start in range(0, len(vanished), self._wave_partitions):
@@ -192,17 +197,6 @@ class Publisher:
         rows = sum(e.row_count for e in entries)
         return replace(export, partitions=tuple(entries), row_count=rows, pending=None)
 
-    def _withdraw(self, partitions: Sequence[StagedPartition]) -> None:
-        """Remove the parts of a run that was overtaken, unless the other has let their manifest stand."""
-
-        def withdraw(staged: StagedPartition) -> None:
-            partition = staged.partition
-            found = read_manifest(self._destination, partition.child(self._layout.manifest_name))
-            if found is None or found[1] != staged.manifest_sha256:
-                self._destination.delete(partition.child(p.facts.path) for p in staged.parts)
-
-        side_by_side(self._destination, withdraw, partitions)
-
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
         directories = [p.partition.path for p in wave]
         self._destination.delete(
@@ -210,7 +204,7 @@ class Publisher:
         )
         # On a disk the syncs of all are one; in a store none waits for another.
         groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
-        side_by_side(self._destination, self._make_visible, groups)
+        side_by_side(self._destination, self._steps.take, groups)
         self._fence.step()
         self._destination.delete(name for path in directories for name in self._own_parts(path))
         for staged in wave:
@@ -218,19 +212,6 @@ class Publisher:
             self._entries[entry.path] = entry
             self.tally.written += 1
             self.tally.bytes_written += entry.size_bytes
-
-    def _make_visible(self, group: Sequence[StagedPartition]) -> None:
-        directories = [staged.partition.path for staged in group]
-        for files in (
-            [part.file for staged in group for part in staged.parts],
-            [staged.manifest_file for staged in group],
-            [staged.marker_file for staged in group],
-        ):
-            # A directory takes them one after the other anyway.
-            for some in [files] if self._destination.concurrency > 1 else [[file] for file in files]:
-                self._fence.step()
-                self._destination.publish(some)
-            self._destination.settle(directories)
 
     def _remove_wave(self, wave: Sequence[PartitionEntry]) -> None:
         directories = [e.path for e in wave]
@@ -273,7 +254,13 @@ class Publisher:
         return [p for p in partitions if p.partition.path not in unchanged]
 
     def _is_as_large(self, staged: StagedPartition) -> bool:
-        """Tell whether the live rows can be those that were staged, without asking for anything."""
+        """Tell whether the live rows can be those that were staged, without asking for anything.
+
+        In a store a request of the run before may still be under way to a partition that it had announced,
+        and fails only where the manifest was replaced.
+        """
+        if staged.partition.path in self._announced and self._destination.concurrency > 1:
+            return False
         entry, manifest = self._entries.get(staged.partition.path), staged.manifest
         return entry is not None and (entry.row_count, entry.size_bytes) == (
             manifest.row_count,

@@ -11,7 +11,7 @@ from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child, run_id_of_part
 from rivet.publish.fence import Fence
 from rivet.publish.side_by_side import side_by_side
-from rivet.publish.tree import Tree, entry_of, read_manifest
+from rivet.publish.tree import Tree, entry_of, list_tree, read_manifest
 
 
 def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) -> Tree:
@@ -39,8 +39,8 @@ def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) 
     destination.delete(garbage)
     if pending is None and not garbage:
         return tree
-    sizes = {listed.name: listed.size_bytes for listed in destination.list()}
-    return replace(tree, entries=entries, sizes=sizes)
+    sizes, versions = list_tree(destination, layout)
+    return replace(tree, entries=entries, sizes=sizes, versions=versions)
 
 
 def _settle_partition(

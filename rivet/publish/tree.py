@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rivet.destination.protocol import Destination
 from rivet.errors import IntegrityError, ObjectNotFound, PlanError
@@ -25,6 +25,7 @@ class Tree:
         export_version: What the destination tells it by from any other; None where there is none.
         entries: The live and kept partitions by their paths.
         sizes: Every object's size by its name from the root.
+        versions: What a listing tells manifests by from those that replace them, where it does.
         run_ids: Runs whose files are Rivet's own here.
         strays: Directories with a manifest that are no partition: somebody copied or moved one there.
     """
@@ -34,6 +35,7 @@ class Tree:
     export_version: str | None = None
     entries: Mapping[str, PartitionEntry] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
     run_ids: frozenset[str] = frozenset()
     strays: frozenset[str] = frozenset()
 
@@ -68,9 +70,9 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
         PlanError: The root holds another export, key, column, granularity or manifest name.
         IntegrityError: The export file cannot be read.
     """
-    sizes = {listed.name: listed.size_bytes for listed in destination.list()}
+    sizes, versions = list_tree(destination, layout)
     if EXPORT_FILE not in sizes:
-        return _adopt(destination, layout, sizes)
+        return replace(_adopt(destination, layout, sizes), versions=versions)
     found = destination.inspect(EXPORT_FILE)
     data = found.data
     try:
@@ -87,7 +89,27 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
     entries = {e.path: e for e in export.partitions}
     known = {*entries, *(p.path for p in export.pending.partitions)} if export.pending else entries
     strays = {directory for directory, _ in _manifests(layout, sizes)}.difference(known)
-    return Tree(export, data, found.version, entries, sizes, frozenset(run_ids), frozenset(strays))
+    return Tree(
+        export,
+        data,
+        found.version,
+        entries,
+        sizes,
+        versions=versions,
+        run_ids=frozenset(run_ids),
+        strays=frozenset(strays),
+    )
+
+
+def list_tree(destination: Destination, layout: Layout) -> tuple[dict[str, int], dict[str, str]]:
+    """List the sizes of all objects, and the versions of manifests."""
+    sizes: dict[str, int] = {}
+    versions: dict[str, str] = {}
+    for listed in destination.list():
+        sizes[listed.name] = listed.size_bytes
+        if listed.version is not None and listed.name.rpartition("/")[2] == layout.manifest_name:
+            versions[listed.name] = listed.version
+    return sizes, versions
 
 
 def read_manifest(destination: Destination, path: str) -> tuple[Manifest, str] | None:
@@ -142,7 +164,7 @@ def _adopt(destination: Destination, layout: Layout, sizes: Mapping[str, int]) -
         elif entry is not None:
             strays.add(entry.path)
     run_ids = frozenset(e.run_id for e in entries.values())
-    return Tree(None, None, None, entries, sizes, run_ids, frozenset(strays))
+    return Tree(None, None, None, entries, sizes, run_ids=run_ids, strays=frozenset(strays))
 
 
 def _manifests(layout: Layout, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:

@@ -9,9 +9,9 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from rivet.destination.protocol import Destination
+from rivet.destination.protocol import Destination, Staged
 from rivet.errors import ObjectNotFound
-from tests.destination.stores import Place, names
+from tests.destination.stores import Place, finished, names
 
 LOCK = "_rivet_lock.json"
 CONTENDERS = 6
@@ -172,3 +172,35 @@ def test_many_at_once_remove(place: Place) -> None:
 
     assert removed
     assert names(place.destination) == []
+
+
+def test_publish_over_only_what_was_seen(destination: Destination) -> None:
+    """What is staged replaces the version that was seen, or nothing where there was nothing, and no other."""
+    first = finished(destination, "day=1/manifest.json", b"1")
+    assert publish_over_untried(destination, first)
+    seen = destination.inspect("day=1/manifest.json").version
+    second, third = (finished(destination, "day=1/manifest.json", data) for data in (b"2", b"3"))
+
+    assert not destination.publish_over(second, None)
+    assert destination.publish_over(second, seen)
+    assert not destination.publish_over(third, seen)
+    assert destination.read("day=1/manifest.json") == b"2"
+    destination.publish([third])
+    assert destination.read("day=1/manifest.json") == b"3"
+
+
+def test_a_listing_tells_the_versions_that_inspection_does(destination: Destination) -> None:
+    """Where a listing tells a version, it is that of the object."""
+    destination.create("a", b"1")
+    destination.put("b", b"2")
+
+    for listed in destination.list():
+        assert listed.version in (None, destination.inspect(listed.name).version)
+    if destination.kind != "local":
+        assert all(listed.version for listed in destination.list())
+
+
+def publish_over_untried(destination: Destination, staged: Staged) -> bool:
+    """Publish where nothing stands, once the destination has shown that it keeps to conditions."""
+    assert destination.create("untried", b"") is not None
+    return destination.publish_over(staged, None)

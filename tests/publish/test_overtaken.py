@@ -10,6 +10,7 @@ import pytest
 
 from rivet.destination.local import LocalDestination, LocalStaged
 from rivet.destination.memory import MemoryDestination
+from rivet.destination.protocol import Staged
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.run import run
@@ -135,3 +136,47 @@ def test_a_run_whose_staged_objects_no_other_can_sweep_notices_after_each_wave(
     assert run_over(days) == 5
     verdict = validate(destination, strict=True)
     assert (verdict.findings, verdict.rows) == ((), len(days) + 2)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("late", range(1, 13))  # manifests and markers by turns, of six partitions at least
+def test_a_request_that_arrives_when_another_has_the_tree_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: int, before: int
+) -> None:
+    """It was under way while the run stood still: what the other has stays, and nothing is left beside it."""
+    calls = 0
+
+    class Store(MemoryDestination):
+        concurrency = 2
+
+        def sweep(self, run_ids: Iterable[str]) -> None:
+            """Reach nothing that waits on the other's side."""
+
+        def publish_over(self, staged: Staged, version: str | None) -> bool:
+            """Publish, once another run has come and gone, where it is time for that."""
+            nonlocal calls
+            calls += 1
+            if calls == late:
+                assert run_over([0, 1, 1, 2, 3, 9, None]) == 0
+            return super().publish_over(staged, version)
+
+    destination = Store()
+    config = settings(
+        tmp_path,
+        {"type": "sqlite", "path": "none.db"},
+        by_day(tmp_path / "none", partition_by="day", lock="off"),
+    )
+    monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
+
+    def run_over(days: list[int | None]) -> int:
+        monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
+        return run(config, listener=lambda _: None).exit_code
+
+    for _ in range(before):
+        calls = 1000
+        assert run_over([0, 2, 4, None]) == 0
+    calls = 0
+    assert run_over([0, 1, 2, 3, 4, 9, None]) == 5
+    assert calls > late
+    verdict = validate(destination, strict=True)
+    assert (verdict.findings, verdict.rows) == ((), 7)

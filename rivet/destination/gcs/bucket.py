@@ -171,7 +171,7 @@ class GcsBucket:
 
     def _page(self, prefix: str, token: str, _: bool) -> tuple[Sequence[Listed], str | None]:  # noqa: FBT001
         """Ask for a page, and give what stands on it and where the next one begins."""
-        params = {"prefix": prefix, "fields": "kind,nextPageToken,items(name,size,md5Hash)"}
+        params = {"prefix": prefix, "fields": "kind,nextPageToken,items(name,size,md5Hash,generation)"}
         if token:
             params["pageToken"] = token
         answer = self._connection.send(Request("list", prefix, "GET", self._connection.path(""), params))
@@ -179,7 +179,12 @@ class GcsBucket:
             page = json.loads(answer.body)
             if page["kind"] == "storage#objects":
                 return [
-                    Listed(item["name"], int(item["size"]), checksum_told(item.get("md5Hash")))
+                    Listed(
+                        item["name"],
+                        int(item["size"]),
+                        checksum_told(item.get("md5Hash")),
+                        item.get("generation"),
+                    )
                     for item in page.get("items", [])
                 ], page.get("nextPageToken")
         except (ValueError, LookupError, TypeError, AttributeError):

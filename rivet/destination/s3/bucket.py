@@ -81,7 +81,7 @@ class S3Bucket:
             for found in page.get("Contents", []):
                 checksum = self._connection.checksum(found.get("ETag", ""))
                 key, size = (self._connection.told(found, name, "list", prefix) for name in ("Key", "Size"))
-                yield Listed(key, size, checksum)
+                yield Listed(key, size, checksum, found.get("ETag"))
 
     def checksum(self, data: bytes) -> str | None:
         """Give the digest that S3 tells of an object put by one request."""

@@ -13,11 +13,15 @@ from rivet.errors import NoConditionalWrites
 
 
 class Conditional:
-    """The conditional writes of one bucket; may be used by several threads."""
+    """The conditional writes of one bucket; may be used by several threads.
+
+    Attributes:
+        is_trusted: Whether a condition was kept already.
+    """
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
-        self._is_trusted = False
+        self.is_trusted = False
         self._lock = threading.Lock()
 
     def put(self, key: str, data: bytes, version: str | None) -> str | None:
@@ -28,10 +32,10 @@ class Conditional:
         """
         written = self._bucket.put_if(key, data, version)
         with self._lock:
-            if written is not None and not self._is_trusted:
+            if written is not None and not self.is_trusted:
                 if not self._bucket.is_known:
                     self._try(key, data)
-                self._is_trusted = True
+                self.is_trusted = True
         return written
 
     def _try(self, key: str, data: bytes) -> None:

@@ -100,6 +100,20 @@ class StoreDestination:
             files.append(file)
         finish_all([self._pool.submit(file.waiting_bytes, file.publish) for file in files])
 
+    def publish_over(self, staged: Staged, version: str | None) -> bool:
+        """Make an object visible by a request on a condition, once the store has kept to one."""
+        if not isinstance(staged, StoreStaged):
+            raise TypeError(f"{staged!r} was not staged here")
+        if not self._conditional.is_trusted:
+            self.publish([staged])
+            return True
+        staged.must_be_finished()
+        published: list[bool] = []
+        finish_all(
+            [self._pool.submit(staged.waiting_bytes, lambda: published.append(staged.publish_over(version)))]
+        )
+        return published[0]
+
     def put(self, name: str, data: bytes) -> None:
         """Write an object by one request."""
         self._bucket.put(self._key(name), data)
@@ -159,7 +173,7 @@ class StoreDestination:
     def _list(self, prefix: str) -> Iterator[Listed]:
         # Stores that are file systems below do not list in the order of keys.
         found = ((o.name[len(self._prefix) :], o) for o in self._bucket.list(self._prefix + prefix))
-        listed = [Listed(name, o.size_bytes, o.checksum) for name, o in found if _is_name(name)]
+        listed = [Listed(name, o.size_bytes, o.checksum, o.version) for name, o in found if _is_name(name)]
         listed.sort(key=lambda one: one.name)
         yield from listed
 

@@ -106,6 +106,17 @@ class StoreStaged:
             self._bucket.put(self.key, self._spool.read(self._kept), self._checksum)
         self._end("published")
 
+    def publish_over(self, version: str | None) -> bool:
+        """Put what is small where a version stands, or None for nothing; tell whether it was put."""
+        self.must_be_finished()
+        if self._kept is None:
+            self.publish()
+            return True
+        if self._bucket.put_if(self.key, self._spool.read(self._kept), version) is None:
+            return False
+        self._end("published")
+        return True
+
     def must_be_finished(self) -> None:
         """Raise unless it can be published: a bug, or another run's sweep."""
         if self._state == "swept":
