@@ -60,8 +60,8 @@ def rivet() -> None:
 @click.option(
     "--wait",
     metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    default=0.0,
+    type=click.IntRange(min=0),
+    default=0,
     help="How long to wait for another run that is at work on an export (default: not at all).",
 )
 @_JSON
@@ -88,7 +88,7 @@ def run_command(
     exports: tuple[str, ...],
     validate: bool,
     dry_run: bool,
-    wait: float,
+    wait: int,
 ) -> Ending:
     """Export, each row accounted for."""
     if dry_run:

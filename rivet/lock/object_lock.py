@@ -15,6 +15,10 @@ from rivet.lock.process import Process, is_surely_dead, this_process
 from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
 from rivet.lock.timing import TIMING, Timing
 
+# Tokens of the locks that this process holds. One that bears its number and is not among them was left behind
+# by a run in it that has ended without being able to release it.
+_live_tokens: set[str] = set()
+
 Clock = Callable[[], str]
 Hear = Callable[[str], object]
 
@@ -109,6 +113,7 @@ class ObjectLock:
             lease = self._lease_of("", 0.0)
         self._is_taking = False
         trouble = None if lease is None else lease.end()
+        _live_tokens.discard(self._token)
         if trouble is not None:
             self.warnings.append(
                 f"the lock of {self._tree} could not be released ({trouble}): the next run takes it over"
@@ -127,13 +132,18 @@ class ObjectLock:
     def _is_dead(self, found: _Found) -> bool:
         if found.age_seconds > self._timing.stale_seconds:
             return True
-        return found.record is not None and is_surely_dead(found.record.process, self._process)
+        if found.record is None:
+            return False
+        if found.record.process == self._process and self._process.machine:
+            return found.record.token not in _live_tokens
+        return is_surely_dead(found.record.process, self._process)
 
     def _take(self, version: str | None) -> bool:
         """Write the lock where this version stands, or none; tell whether it is ours now."""
         now, begun = self._clock(), seconds()
         record = Record(self._run_id, self._process, now, now, self._token)
         self._is_taking = True
+        _live_tokens.add(self._token)
         if version is None:
             written = self._destination.create(self._name, record.encode(), private=True)
         else:

@@ -291,6 +291,19 @@ def test_a_release_that_fails_is_a_warning() -> None:
     assert "3600 seconds" in warning
 
 
+def test_what_a_run_of_this_process_has_left_behind_is_taken_over() -> None:
+    """A process does not lock itself out for what is over; a run of it that is under way it respects."""
+    destination = MemoryDestination(fail_before("remove", 1, DestinationUnavailable("away")))
+    held(destination).release()
+    assert LOCK in destination.objects
+
+    second = held(destination)
+    with pytest.raises(LockHeld):
+        lock_at(destination).await_turn()
+    second.release()
+    assert destination.objects == {}
+
+
 def test_an_interruption_between_writing_and_noting_leaves_no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever ends the taking, the release removes what was written."""
 

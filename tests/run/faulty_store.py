@@ -23,6 +23,7 @@ from tests.servers.s3 import S3Bucket
 from tests.servers.sqlite import SqliteDatabase
 
 EXPORT_FILE = "_rivet_export.json"
+LOCK_FILE = "_rivet_lock.json"
 FOREIGN = {"created_at=2023-01-01/notes.txt": b"foreign", "created_at=2023-01-03/sub/_SUCCESS": b"foreign"}
 
 FIRST_NIGHT = """
@@ -84,8 +85,9 @@ class FaultyStore:
         return self._directory / "rivet.yaml"
 
     def objects(self, prefix: str) -> dict[str, bytes]:
-        """Give all that stands in a tree, past the proxy."""
-        return {key.removeprefix(prefix): self.bucket.read(key) for key in self.bucket.keys(prefix)}
+        """Give all that stands in a tree, past the proxy, but for the lock, which comes and goes."""
+        keys = [key for key in self.bucket.keys(prefix) if key != prefix + LOCK_FILE]
+        return {key.removeprefix(prefix): self.bucket.read(key) for key in keys}
 
     def assert_untouched(self, prefix: str) -> None:
         """Assert that a tree is, byte for byte, that of the first night, and that nothing is unfinished."""
@@ -120,6 +122,7 @@ class FaultyStore:
             listed |= {name, f"{directory}/_SUCCESS", *(f"{directory}/{part['path']}" for part in parts)}
         assert seen == self._new
         assert set(objects) == listed
+        assert self.bucket.keys(prefix + LOCK_FILE) == []
         assert self.uploads(prefix) == []
         export = json.loads(objects[EXPORT_FILE])
         rows = sum(map(len, self._new.values()))

@@ -121,7 +121,7 @@ def test_a_live_lock_is_not_taken_and_one_that_a_kill_left_is(field: Field, tmp_
     holder = first.begin(field.config, at=5, do="block", gate=str(gate))
     while field.lock() is None:
         time.sleep(0.01)
-    refused = second.begin(field.config, "--wait", str(STALE_SECONDS + 1.5)).ended()
+    refused = second.begin(field.config, "--wait", str(round(STALE_SECONDS) + 1)).ended()
     assert_says_so(refused)
     assert "on host 'db1', process" in refused.errors
     assert f"process {holder.pid}," in refused.errors
@@ -153,6 +153,29 @@ def test_a_run_that_was_stopped_past_its_heartbeat_publishes_nothing_more(field:
     stopped.send(signal.SIGCONT)
     assert_says_so(stopped.ended())
     field.assert_right(2)
+
+
+def test_a_signal_ends_a_run_in_order_and_releases_its_lock(field: Field, tmp_path: Path) -> None:
+    """SIGTERM ends who holds the lock and who waits for it with 130, and leaves neither lock nor tree."""
+    first, second = field.hosts
+    holder = first.begin(field.config, at=1, do="block", gate=str(tmp_path / "none"))
+    while field.lock() is None:
+        time.sleep(0.01)
+    waiting = second.begin(field.config, "--wait", "60", "--log-format", "json")
+    waiting.await_text('"waiting"')
+    waiting.send(signal.SIGTERM)
+    assert waiting.ended().code == 130
+    assert field.lock() is not None
+    holder.send(signal.SIGTERM)
+    assert holder.ended().code == 130
+
+    assert field.lock() is None
+    if field.bucket is None:
+        assert not (field.directory / "tree").exists()
+    else:
+        assert field.bucket.keys(PREFIX) == []
+    assert second.begin(field.config).ended().code == 0
+    field.assert_right()
 
 
 def play(field: Field, rounds: int) -> list[tuple[int | None, int | None]]:

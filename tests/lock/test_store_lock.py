@@ -1,0 +1,80 @@
+"""A store that cannot keep two writers apart: the lock is kept on this machine, and a warning says so."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from rivet.destination.memory import MemoryDestination
+from rivet.errors import DestinationError, LockHeld, NoConditionalWrites
+from rivet.lock.opening import open_lock
+from rivet.lock.protocol import Lock
+from tests.destination.stores import RUN
+
+LOCK = "_rivet_lock.json"
+NOW = "2023-01-02T03:04:05.000000Z"
+
+
+class Ignoring(MemoryDestination):
+    """A store that writes whatever the condition says, which shows when it is tried."""
+
+    def create(self, name: str, data: bytes, *, private: bool = False) -> str | None:
+        """Write, and be found out."""
+        self.put(name, data)
+        raise NoConditionalWrites("it was replaced by a request whose condition did not hold")
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the state directory of the user, which is not made yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "rivet" / "locks"
+
+
+def _lock(destination: MemoryDestination) -> Lock:
+    return open_lock(destination, LOCK, RUN, kept=True, clock=lambda: NOW)
+
+
+def test_the_lock_is_kept_on_this_machine(state: Path) -> None:
+    """Nothing is left in the store, the second run here is kept out, and release removes the lock."""
+    first, second = Ignoring(), Ignoring()
+    lock, other = _lock(first), _lock(second)
+    for one in (lock, other):
+        one.await_turn()
+    assert not state.exists()
+    assert lock.hold()
+
+    assert first.objects == {}
+    (path,) = state.rglob(LOCK)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    (warning,) = lock.warnings
+    assert "takes no conditional writes" in warning
+    with pytest.raises(LockHeld, match="memory:/ is locked by run"):
+        other.hold()
+    lock.check()
+    lock.step()
+    lock.release()
+    assert list(state.rglob(LOCK)) == []
+    again = _lock(Ignoring())
+    again.await_turn()
+    assert again.hold()
+    again.release()
+
+
+def test_without_a_home_there_is_no_lock_and_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to write instead."""
+
+    def nowhere() -> Path:
+        raise RuntimeError
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    lock = _lock(Ignoring())
+    lock.await_turn()
+
+    with pytest.raises(DestinationError) as told:
+        lock.hold()
+    assert "`lock: off`" in (told.value.hint or "")
+    lock.release()

@@ -1,0 +1,94 @@
+"""What the lock of an export keeps out, and what goes on beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rivet.lock.process import Process
+from rivet.lock.record import Record
+from tests.run.command import run_command, write_config
+from tests.run.running import by_day, run_one, run_well
+from tests.run.trees import snapshot
+from tests.servers.sqlite import SqliteDatabase
+
+LOCK = "_rivet_lock.json"
+HELD = Record("20230102T030405Z-0123abcd", Process("db1", 7), "2023-01-02T03:04:05Z", "", "token").encode()
+TABLE = """
+CREATE TABLE events (id INTEGER PRIMARY KEY, created_at DATETIME);
+INSERT INTO events VALUES (1, '2023-01-01 00:00:00'), (2, '2023-01-02 12:00:00'), (3, NULL);
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, sqlite_database: SqliteDatabase) -> Path:
+    """Give a tree whose lock another host holds."""
+    sqlite_database.execute(TABLE)
+    root = tmp_path / "tree"
+    run_well(tmp_path, sqlite_database.source, by_day(root))
+    (root / LOCK).write_bytes(HELD)
+    return root
+
+
+def test_a_run_that_finds_a_lock_changes_nothing(
+    root: Path, tmp_path: Path, sqlite_database: SqliteDatabase
+) -> None:
+    """It ends with 5 and the holder's name; the tree is as it was, and the source was asked nothing."""
+    before = snapshot(root)
+    sqlite_database.path.unlink()
+    outcome = run_one(tmp_path, sqlite_database.source, by_day(root))
+
+    assert (outcome.exit_code, outcome.status) == (5, "failed")
+    assert "run '20230102T030405Z-0123abcd' on host 'db1', process 7" in (outcome.error or "")
+    assert snapshot(root) == before
+
+
+def test_plan_check_and_validation_heed_no_lock(
+    root: Path, tmp_path: Path, sqlite_database: SqliteDatabase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They go on beside it, leave it alone, and take it for no finding, not even a strict one."""
+    config = write_config(tmp_path, sqlite_database.source, by_day(root))
+    before = snapshot(root)
+    commands: list[list[str | Path]] = [
+        ["plan", "--config", config],
+        ["check", "--config", config],
+        ["run", "--dry-run", "--config", config],
+        ["validate", "--config", config, "--strict"],
+        ["validate", "--prefix", root, "--strict"],
+    ]
+    for command in commands:
+        told = run_command(capsys, *command, "--json")
+        assert told.exit_code == 0, told
+    assert snapshot(root) == before
+
+
+def test_lock_off_heeds_none(root: Path, tmp_path: Path, sqlite_database: SqliteDatabase) -> None:
+    """Who asks for it runs beside the lock, which stays another's."""
+    sqlite_database.execute("INSERT INTO events VALUES (4, '2023-01-03 00:00:00')")
+    outcome = run_well(tmp_path, sqlite_database.source, by_day(root, lock="off"))
+
+    assert outcome.rows == 4
+    assert (root / LOCK).read_bytes() == HELD
+
+
+def test_a_run_leaves_no_lock(tmp_path: Path, sqlite_database: SqliteDatabase) -> None:
+    """Neither a run that succeeds nor one that is refused does, and the latter no directory either."""
+    sqlite_database.execute(TABLE)
+    root = tmp_path / "deep" / "tree"
+    refused = run_one(tmp_path, sqlite_database.source, by_day(root, max_partitions=1))
+    assert refused.exit_code == 2
+    assert not root.parent.exists()
+    run_well(tmp_path, sqlite_database.source, by_day(root))
+    assert not (root / LOCK).exists()
+
+
+@pytest.mark.parametrize("seconds", ["-1", "soon", "nan", "1.5"])
+def test_a_wait_is_a_number_of_seconds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: str
+) -> None:
+    """Anything else than a whole number is refused before the config is read."""
+    told = run_command(capsys, "run", "--config", tmp_path / "none.yaml", "--wait", seconds)
+
+    assert told.exit_code == 2
+    assert "--wait" in " ".join(told.lines)
