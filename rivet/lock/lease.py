@@ -13,11 +13,12 @@ from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
 from rivet.lock.timing import Timing
 
 _JOIN_SECONDS = 10.0
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def seconds() -> float:
     """Give a clock that goes on while the process is stopped and, where it can, while the machine sleeps."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
 class Lease:

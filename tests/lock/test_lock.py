@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -384,10 +383,3 @@ def test_lock_off_is_no_lock() -> None:
     lock.step()
     lock.release()
     assert destination.operations == []
-
-
-def test_the_clock_goes_on_while_a_process_is_stopped() -> None:
-    """What counts the time since the last renewal does not go back."""
-    before = lease.seconds()
-    time.sleep(0)
-    assert lease.seconds() >= before
