@@ -23,6 +23,7 @@ from tests.servers.database import Database
 from tests.servers.postgres import SETTINGS, PostgresServer, run_postgres
 from tests.servers.process import free_port
 from tests.servers.proxy import Cut, Proxy, run_proxy
+from tests.servers.standby import PRIMARY, run_standby
 from tests.source.server_settings import global_settings
 
 At = Literal["planned", "progress", "published"]
@@ -308,3 +309,30 @@ def test_a_server_without_a_free_connection(tmp_path: Path, own_postgres: Postgr
         assert (outcome.status, outcome.error, len(night.pauses)) == ("complete", None, 1)
         assert any("connection" in w and "attempt 2 of 3" in w for w in outcome.warnings)
         _is_whole(tmp_path / "tree", database, attempt=2)
+
+
+def test_a_standby_that_gives_up_rows_of_a_snapshot(tmp_path: Path) -> None:
+    """A conflict with recovery, which ends whatever still needs the rows, costs an attempt."""
+    with run_postgres(settings=PRIMARY) as primary, primary.fresh_database() as database:
+        database.execute(
+            CREATE["postgres"].replace("9999", "29999")
+        )  # reading outlasts the way to the standby
+        with run_standby(primary) as standby:
+            behind = replace(database, server=standby)
+            night = Night(tmp_path, behind.source)
+
+            def remove_old_rows() -> None:
+                database.execute("UPDATE base SET id = -id")
+                database.execute("VACUUM base")
+                primary.execute("CHECKPOINT")
+                position = primary.fetch("SELECT pg_current_wal_lsn()")[0][0]
+                deadline = time.monotonic() + 60
+                while not standby.fetch(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")[0][0]:
+                    assert time.monotonic() < deadline, "the standby does not follow"
+                    time.sleep(0.01)
+
+            outcome = night.run(remove_old_rows, at="planned")
+
+            assert (outcome.status, outcome.error, len(night.pauses)) == ("complete", None, 1)
+            assert any("conflict with recovery" in w for w in outcome.warnings)
+            _is_whole(tmp_path / "tree", behind, attempt=2)
