@@ -171,7 +171,9 @@ class Onlooker:
             size_bytes = sizes.get(part.path)
             return None if size_bytes is None else self._observe_part(path, part, size_bytes, column)
 
-        return self._pool.map(observe, manifest.parts)
+        once = {part.path: part for part in manifest.parts}  # a hostile manifest lists one thousands of times
+        seen = dict(zip(once, self._pool.map(observe, once.values()), strict=True))
+        return (seen[part.path] for part in manifest.parts)
 
     def _observe_part(
         self, path: str, part: Part, size_bytes: int, column: str | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -100,6 +101,21 @@ class TestStores:
 
         assert validate(destination, depth=depth).findings == ()  # type: ignore[arg-type]
         assert validate(destination, SECOND, depth=depth).rows == 2  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("depth", DEPTHS)
+    def test_a_part_listed_many_times_is_read_once(self, tmp_path: Path, depth: str) -> None:
+        """A manifest cannot make a validation read a part more than once, however often it lists it."""
+        destination = in_memory(events(tmp_path).finish())
+        name = f"{SECOND}/manifest.json"
+        manifest = json.loads(destination.objects[name])
+        manifest["parts"] *= 500
+        destination.objects[name] = json.dumps(manifest).encode()
+
+        verdict = validate(destination, SECOND, depth=depth)  # type: ignore[arg-type]
+
+        assert not verdict.passed
+        part = f"{SECOND}/{manifest['parts'][0]['path']}"
+        assert [o.name for o in destination.operations if o.kind == "open"].count(part) == 1
 
     def test_failing(self, tmp_path: Path) -> None:
         """A store that fails at any moment is no finding: it raises, and the same command may be retried."""
