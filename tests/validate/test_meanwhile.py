@@ -111,6 +111,7 @@ class TestStores:
         file = root / SECOND / "manifest.json"
         manifest = json.loads(file.read_text())
         manifest["parts"] *= 500
+        manifest |= {name: manifest[name] * 500 for name in ("part_count", "row_count", "size_bytes")}
         file.write_text(json.dumps(manifest))
         opened: list[str] = []
 
@@ -122,7 +123,8 @@ class TestStores:
         verdict = validate(Watched(root), SECOND, depth=depth)  # type: ignore[arg-type]
 
         assert not verdict.passed
-        assert opened.count(f"{SECOND}/{manifest['parts'][0]['path']}") == 1
+        part = manifest["parts"][0]["path"]
+        assert opened.count(f"{SECOND}/{part}") == 1
 
     def test_failing(self, tmp_path: Path) -> None:
         """A store that fails at any moment is no finding: it raises, and the same command may be retried."""
