@@ -93,7 +93,13 @@ class LocalConditional:
             try:
                 self._directories.within(path, lambda: os.link(temporary, path))
             except FileExistsError:
-                return os.stat(temporary).st_nlink == 2
+                if os.stat(temporary).st_nlink == 2:
+                    return True
+                if os.path.isdir(path):
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path) from None
+                if os.path.lexists(path) and not os.path.isfile(path):  # to all who look there is nothing
+                    raise
+                return False
             except OSError as exc:
                 if exc.errno not in _NO_LINKS:
                     raise

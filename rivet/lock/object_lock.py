@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rivet.destination.protocol import Destination
-from rivet.errors import LockHeld, ObjectNotFound
+from rivet.errors import DestinationUnavailable, LockHeld, ObjectNotFound
 from rivet.lock.lease import Lease, seconds
 from rivet.lock.process import Process, is_surely_dead, this_process
 from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
 from rivet.lock.timing import TIMING, Timing
 
+# Turns that another was faster at; many that wait share a lock, but not so badly.
+_MOST_MISSED = 100
 # Tokens of the locks that this process holds. One that bears its number and is not among them was left behind
 # by a run in it that has ended without being able to release it.
 _live_tokens: set[str] = set()
@@ -73,6 +75,7 @@ class ObjectLock:
         self._until: float | None = None
         self._has_told = False
         self._lease: Lease | None = None
+        self._missed = 0
         # From here on the lock may be ours, whatever interrupts the taking.
         self._is_taking = False
 
@@ -94,6 +97,13 @@ class ObjectLock:
         found = self._look()
         if found is not None and not self._is_dead(found) and seconds() >= (self._until or 0):
             raise self._held_by(found)
+        self._missed += 1
+        if self._missed > _MOST_MISSED:
+            raise DestinationUnavailable(
+                f"the lock {self._name!r} of {self._tree} can be had by nobody: {self._missed} times it was"
+                " there when it was to be created, and then it was not",
+                hint="look what changes it, then run again",
+            )
         return False
 
     def check(self) -> None:

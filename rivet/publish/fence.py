@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 
@@ -13,3 +14,10 @@ class Fence(Protocol):
 
     def step(self) -> None:
         """Do as `check` where the run may have stood still since the last look; else free of cost."""
+
+
+def fenced(fence: Fence, names: Iterable[str]) -> Iterator[str]:
+    """Give names as long as the fence lets the run pass: what is deleted one by one stops in between."""
+    for name in names:
+        fence.step()
+        yield name

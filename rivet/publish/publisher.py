@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rivet.destination.protocol import Destination
@@ -13,7 +13,7 @@ from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child
 from rivet.plan.windows import NULL_VALUE
 from rivet.publish.announcement import Announcement
-from rivet.publish.fence import Fence
+from rivet.publish.fence import Fence, fenced
 from rivet.publish.foreign import refuse_foreign
 from rivet.publish.side_by_side import side_by_side
 from rivet.publish.steps import Steps
@@ -199,14 +199,11 @@ class Publisher:
 
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
         directories = [p.partition.path for p in wave]
-        self._destination.delete(
-            p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._entries
-        )
+        self._delete(p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._entries)
         # On a disk the syncs of all are one; in a store none waits for another.
         groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
         side_by_side(self._destination, self._steps.take, groups)
-        self._fence.step()
-        self._destination.delete(name for path in directories for name in self._own_parts(path))
+        self._delete(name for path in directories for name in self._own_parts(path))
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._entries[entry.path] = entry
@@ -217,13 +214,15 @@ class Publisher:
         directories = [e.path for e in wave]
         self._announcement.must_stand()
         for name in (SUCCESS_FILE, self._layout.manifest_name):
-            self._destination.delete(child(path, name) for path in directories)
+            self._delete(child(path, name) for path in directories)
             self._destination.settle(directories)
-            self._fence.step()
-        self._destination.delete(name for path in directories for name in self._own_parts(path))
+        self._delete(name for path in directories for name in self._own_parts(path))
         for entry in wave:
             del self._entries[entry.path]
             self.tally.removed += 1
+
+    def _delete(self, names: Iterable[str]) -> None:
+        self._destination.delete(fenced(self._fence, names))
 
     def _own_parts(self, path: str) -> list[str]:
         return [name for name in self._children.get(path, []) if self._tree.owns(name)]

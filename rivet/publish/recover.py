@@ -9,7 +9,7 @@ from rivet.manifest.codec import marker_of
 from rivet.manifest.model import PartitionEntry, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child, run_id_of_part
-from rivet.publish.fence import Fence
+from rivet.publish.fence import Fence, fenced
 from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree, entry_of, list_tree, read_manifest
 
@@ -35,8 +35,7 @@ def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) 
         # A run may also be killed after its last publish step, while it removes what it staged.
         destination.sweep({tree.export.run_id} | ({pending.run_id} if pending else set()))
     garbage = _garbage(destination, layout, tree)
-    fence.step()
-    destination.delete(garbage)
+    destination.delete(fenced(fence, garbage))
     if pending is None and not garbage:
         return tree
     sizes, versions = list_tree(destination, layout)

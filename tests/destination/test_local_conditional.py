@@ -13,7 +13,7 @@ import pytest
 
 from rivet.destination import local_conditional
 from rivet.destination.local import LocalDestination
-from rivet.errors import DestinationUnavailable
+from rivet.errors import DestinationError, DestinationUnavailable
 
 LOCK = "_rivet_lock.json"
 
@@ -144,3 +144,18 @@ def test_a_temporary_that_another_run_swept_is_written_again(
     assert destination.remove(LOCK, version)
     swept.clear()
     assert destination.create(LOCK, b"2") is not None
+
+
+@pytest.mark.parametrize("stands", ["directory", "link to nothing", "pipe"])
+def test_what_is_no_file_is_not_taken_for_anothers(tmp_path: Path, stands: str) -> None:
+    """Where something stands that nobody can read as an object, the error says so, with its path."""
+    path = tmp_path / LOCK
+    if stands == "directory":
+        path.mkdir()
+    elif stands == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("nowhere")
+
+    with pytest.raises(DestinationError, match=LOCK):
+        LocalDestination(tmp_path).create(LOCK, b"1")
