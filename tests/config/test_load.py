@@ -88,6 +88,7 @@ def test_every_key_arrives(load: Load, tmp_path: Path) -> None:
             unrepresentable: error
             vanished: keep
             publish: eager
+            lock: off
             destination: {type: local, path: "/data/{partition}/x/", manifest_name: _manifest.json}
     """)
 
@@ -116,6 +117,7 @@ def test_every_key_arrives(load: Load, tmp_path: Path) -> None:
         skip_empty=False,
         vanished="keep",
         publish="eager",
+        lock="off",
         destination=LocalDestinationSettings(Path("/data"), "{partition}/x", "_manifest.json"),
     )
 

@@ -270,8 +270,8 @@ CASES = {
         "unknown key",
         "known here: url_env, tls",
     ),
-    "later lock": (_export("lock: off"), f"{EXPORT}.lock", "later version", "remove it"),
     # Values
+    "lock": (_export("lock: redis"), f"{EXPORT}.lock", "expected auto or off", None),
     "level": (
         _export("compression_level: 23"),
         f"{EXPORT}.compression_level",
