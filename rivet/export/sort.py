@@ -147,7 +147,7 @@ class _Sorter:
         names = schema.names  # of those that repeat the first is the column, the other its marker
         self._column = names.index(order.column)
         kind = schema.field(self._column).type
-        self._item: Literal["i", "q"] = "i" if pa.types.is_date32(kind) else "q"
+        self._item: Literal["i", "q"] = "i" if kind.bit_width == 32 else "q"
         ties = [names.index(name) for name in order.ties if name != order.column]
         self._ties = [index for index in ties if _has_order(schema.field(index).type)]
         self._runs = 0
