@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rivet.destination.protocol import Destination
@@ -19,6 +19,7 @@ from rivet.publish.side_by_side import side_by_side
 from rivet.publish.steps import Steps
 from rivet.publish.tree import Tree, entry_of
 from rivet.publish.unchanged import is_unchanged, list_live
+from rivet.publish.unlisted import unlisted_parts
 from rivet.publish.withdrawal import withdraw
 
 # Partitions whose steps are taken together. Their syncs share the disk's commits, and readers wait this many
@@ -72,6 +73,7 @@ class Publisher:
         self._on_wave = on_wave
         self._entries = dict(tree.entries)
         self._children = tree.children()
+        self._unlisted: Mapping[str, Sequence[str]] = {}
         pending = None if tree.export is None else tree.export.pending
         self._announced = frozenset(() if pending is None else (p.path for p in pending.partitions))
         self._has_published = False
@@ -106,6 +108,13 @@ class Publisher:
         ]
         announced = replace(self._standing(), status="publishing")
         self._announcement.write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
+        replaced = [e for p in changed if (e := self._entries.get(p.partition.path)) is not None]
+        self._unlisted = unlisted_parts(
+            self._destination,
+            self._layout,
+            self._tree,
+            {e: self._own_parts(e.path) for e in (*replaced, *vanished)},
+        )
         self._has_published = self._in_wave = True
         try:
             for start in range(0, len(changed), self._wave_partitions):
@@ -203,7 +212,7 @@ class Publisher:
         # On a disk the syncs of all are one; in a store none waits for another.
         groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
         side_by_side(self._destination, self._steps.take, groups)
-        self._delete(name for path in directories for name in self._own_parts(path))
+        self._delete(name for path in directories for name in self._old_parts(path))
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._entries[entry.path] = entry
@@ -216,7 +225,7 @@ class Publisher:
         for name in (SUCCESS_FILE, self._layout.manifest_name):
             self._delete(child(path, name) for path in directories)
             self._destination.settle(directories)
-        self._delete(name for path in directories for name in self._own_parts(path))
+        self._delete(name for path in directories for name in self._old_parts(path))
         for entry in wave:
             del self._entries[entry.path]
             self.tally.removed += 1
@@ -226,6 +235,9 @@ class Publisher:
 
     def _own_parts(self, path: str) -> list[str]:
         return [name for name in self._children.get(path, []) if self._tree.owns(name)]
+
+    def _old_parts(self, path: str) -> list[str]:
+        return [*self._own_parts(path), *self._unlisted.get(path, [])]
 
     def _pending(self, staged: StagedPartition) -> PendingPartition:
         partition = staged.partition
