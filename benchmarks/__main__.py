@@ -73,7 +73,8 @@ def _measure(name: str, arguments: argparse.Namespace, directory: Path) -> dict[
             visible |= bucket.environment
         _tell("each contestant once, untimed")
         with database.recording() as statements:
-            run_once(rivet(database), visible, directory / "rivet-untimed", days)
+            # By a sort of the source's own, whose statement is the floor.
+            run_once(rivet(database, "source"), visible, directory / "rivet-untimed", days)
         floor = engine.floor(database, statements)
         csv_bytes, lines = weigh(floor, visible)
         if not lines == sum(days.values()) == rows:

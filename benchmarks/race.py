@@ -51,10 +51,10 @@ class Run:
     written_bytes: int
 
 
-def rivet(database: Database) -> Contestant:
+def rivet(database: Database, sort: str = "auto") -> Contestant:
     """Give Rivet, which exports the table by day with a config in the directory of the run."""
     destination = {"type": "local", "path": "./tree/{partition}/"}
-    return Contestant("rivet", lambda directory: _rivet_command(directory, database, destination))
+    return Contestant("rivet", lambda directory: _rivet_command(directory, database, destination, sort))
 
 
 def rivet_to_s3(database: Database, bucket: S3Bucket) -> Contestant:
@@ -74,9 +74,11 @@ def rivet_to_s3(database: Database, bucket: S3Bucket) -> Contestant:
     return Contestant("rivet-s3", command, fetch=fetch)
 
 
-def _rivet_command(directory: Path, database: Database, destination: Mapping[str, object]) -> list[str]:
+def _rivet_command(
+    directory: Path, database: Database, destination: Mapping[str, object], sort: str = "auto"
+) -> list[str]:
     config = directory / "rivet.yaml"
-    config.write_text(json.dumps(_rivet_config(database, destination)), encoding="utf-8")
+    config.write_text(json.dumps(_rivet_config(database, destination, sort)), encoding="utf-8")
     return [sys.executable, "-m", "rivet", "run", "--config", str(config)]
 
 
@@ -212,16 +214,17 @@ def rows_by_day(engine: Engine, database: Database) -> dict[str, int]:
     return {NULL_VALUE if day is None else day: rows for day, rows in database.fetch(engine.days)}
 
 
-def _rivet_config(database: Database, destination: Mapping[str, object]) -> dict[str, object]:
+def _rivet_config(database: Database, destination: Mapping[str, object], sort: str) -> dict[str, object]:
     export = {
         "name": "events",
         "table": "events",
         "partition_by": "created_at",
         "partition_granularity": "day",
         "partition_key": "day",
+        "sort": sort,
         "compression": "zstd",
         "compression_level": COMPRESSION_LEVEL,
         "destination": destination,
     }
     source = {"type": database.server.source_type, "url_env": "BENCH_DATABASE_URL"}
-    return {"source": source, "exports": [export]}
+    return {"source": source, "state": "off", "exports": [export]}
