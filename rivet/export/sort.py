@@ -1,7 +1,7 @@
 """Sorts a scan on this side: batches in any order in, the same rows in the order of one column out.
 
 What comes is gathered into runs, each sorted in memory and cut into pieces that wait in a spill; then the
-pieces are merged, a round of rows at a time. Memory holds one run or one round, whatever the table's size.
+pieces are merged, a round of rows at a time. Memory holds one run, or one round and a piece of each run.
 
 Rows of one value come by the primary key, where all of them fit one round, else in the order in which they
 came. The same rows that came in the same order leave in the same order.
@@ -33,6 +33,7 @@ _COLUMN_BYTES = 512
 _HALF_USED_BYTES = 32 * 1024**2
 _ROUND_BYTES = 12 * 1024**2
 _WAKE_SECONDS = 0.5
+_GRACE_SECONDS = 5.0
 
 Key = tuple[bool, int]
 """A value of the column: whether it is NULL, and the number on its axis; NULL comes last."""
@@ -78,8 +79,9 @@ class SortedBatches:
         try:
             self._batches.__exit__(kind, error, trace)
         finally:
-            self._thread.join()
-            if self._sorter is not None:
+            # Not for ever: of some drivers no call can be interrupted. What it holds goes with the process.
+            self._thread.join(_GRACE_SECONDS)
+            if self._sorter is not None and not self._thread.is_alive():
                 self._sorter.close()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from rivet.errors import SpillUnavailable
-from rivet.export.temporary import directory
+from rivet.export.temporary import MAKE_ROOM, directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,7 @@ class Spill:
         if kept.batch is not None or self._file is None:
             return kept.batch
         with _translated():
-            data = os.pread(self._file.fileno(), kept.size_bytes, kept.start)
-        if len(data) != kept.size_bytes:
-            raise SpillUnavailable(f"a temporary file in {directory()!r} has lost what was written to it")
+            data = _read(self._file, kept)
         return pa.ipc.read_record_batch(pa.py_buffer(data), self._schema)
 
     def close(self) -> None:
@@ -87,6 +84,17 @@ class Spill:
             written += self._file.write(data[written:])
 
 
+def _read(file: BinaryIO, kept: Kept) -> bytes:
+    file.seek(kept.start)
+    data = file.read(kept.size_bytes)
+    while len(data) < kept.size_bytes:  # one call gives less than 2 GiB
+        more = file.read(kept.size_bytes - len(data))
+        if not more:
+            raise SpillUnavailable(f"a temporary file in {directory()!r} has lost what was written to it")
+        data += more
+    return data
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
@@ -94,5 +102,5 @@ def _translated() -> Iterator[None]:
     except OSError as exc:
         raise SpillUnavailable(
             f"cannot sort in temporary files in {directory()!r}: {exc.strerror}",
-            hint="make room there, name another directory with TMPDIR, or set `sort: source`",
+            hint=MAKE_ROOM,
         ) from exc

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import resource
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rivet.errors import SourceUnavailable, SpillUnavailable
-from rivet.export import sort
+from rivet.export import sort, temporary
 from rivet.export.sort import Order, SortedBatches
 
 Row = tuple[int, int | None]
@@ -184,6 +185,57 @@ def test_a_scan_under_way_can_be_left() -> None:
     with SortedBatches(Scan(batches_of([(1, 1)], TYPES[1], 1), is_endless=True), Order(".at")):
         pass
     assert not [t for t in threading.enumerate() if t.name == "rivet-sort"]
+
+
+def test_a_scan_that_does_not_hear_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver's call that nothing interrupts is waited for a while, and then left to itself."""
+    monkeypatch.setattr(sort, "_GRACE_SECONDS", 0.01)
+    heard = threading.Event()
+
+    class Deaf(Scan):
+        def __iter__(self) -> Iterator[pa.RecordBatch]:
+            yield from self.batches
+            heard.wait()
+
+    with SortedBatches(Deaf(batches_of([(1, 1)], TYPES[1], 1)), Order(".at")):
+        pass
+    (thread,) = (t for t in threading.enumerate() if t.name == "rivet-sort")
+    assert thread.daemon
+    heard.set()
+    thread.join()
+
+
+def test_a_file_may_take_and_give_less_than_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Systems move no more than 2 GiB at once, and one row may be larger."""
+    monkeypatch.setattr(sort, "MEMORY_BYTES", 0)
+
+    class Slow(io.BytesIO):
+        def write(self, data: Any) -> int:
+            return super().write(data[:1000])
+
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(min(size or 0, 700))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Slow())
+    rows = [(n, -n) for n in range(500)]
+    assert sorted_rows(batches_of(rows, TYPES[1], 50)) == rows[::-1]
+
+
+def test_no_directory_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no directory can be written to, the error says so, and `auto` sees no room."""
+    monkeypatch.setattr(sort, "MEMORY_BYTES", 0)
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+
+    def none() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/nowhere']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    with (
+        SortedBatches(Scan(batches_of([(1, 1)], TYPES[1], 1)), Order(".at")) as scan,
+        pytest.raises(SpillUnavailable, match=r"No usable temporary directory found in \['/nowhere'\]"),
+    ):
+        next(iter(scan))
+    assert temporary.free_bytes() == 0
 
 
 def test_no_room_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
