@@ -62,19 +62,23 @@ class WindowCount:
 def choose_sorter(
     wish: Literal["auto", "source", "rivet"], advised: Sorter, sort_bytes: int, free_bytes: int
 ) -> Sorter:
-    """Decide who sorts the one scan of an export.
+    """Decide who sorts the one scan of an export; what comes in order nobody sorts.
 
     Args:
         advised: Who does it faster with this source.
         sort_bytes: What there is to sort, by the source's estimate; 0: it comes in order.
         free_bytes: Room for temporary files, of which twice the estimate is asked: it may be wrong.
 
-    >>> [str(choose_sorter("auto", Sorter.RIVET, size, 10**10)) for size in (10**9, 0)]
+    >>> [str(choose_sorter("auto", Sorter.RIVET, size, 10**10)) for size in (10**9, 10**10, 0)]
+    ['rivet', 'source', 'source']
+    >>> [str(choose_sorter("rivet", Sorter.SOURCE, size, 10**10)) for size in (10**10, 0)]
     ['rivet', 'source']
     """
+    if not sort_bytes:
+        return Sorter.SOURCE
     if wish != "auto":
         return Sorter(wish)
-    return advised if 0 < sort_bytes <= free_bytes // 2 else Sorter.SOURCE
+    return advised if sort_bytes <= free_bytes // 2 else Sorter.SOURCE
 
 
 def counts_of_values(counted: Iterable[tuple[int, int]], axis: Axis) -> list[WindowCount]:
