@@ -65,9 +65,10 @@ class ReadAhead:
         if self._begun is None or described != self._described:
             return None, self._read(described, scan)
         begun, stack, batches = self._begun
-        if (scan.reach, scan.sorter) != (begun.reach, begun.sorter):
-            return None, self._read(described, scan)
         self._begun = None
+        if (scan.reach, scan.sorter) != (begun.reach, begun.sorter):
+            stack.close()  # it would read on beside this one, and take another connection
+            return None, self._read(described, scan)
         return stack, batches
 
     def _read(self, described: Described, scan: Scan) -> Batches:
