@@ -164,8 +164,10 @@ def test_a_session_only_reads_and_leaves_nothing(postgres_database: Database) ->
         read_scan(session, relation, column)
         states = postgres_database.fetch(f"SELECT count(*) {OURS}")
     assert states == [(2,)]
-    scans = [s for s in statements if '"t"' in s and not s.startswith(("EXPLAIN", "SELECT * FROM"))]
-    assert [s.split("(")[0].split()[0] for s in scans] == ["SELECT", "COPY"]
+    planned = ("EXPLAIN", "SAVEPOINT", "SELECT * FROM")
+    scans = [s for s in statements if '"t"' in s and not s.startswith(planned)]
+    # Read twice: as the server sorts, and as it comes.
+    assert [s.split("(")[0].split()[0] for s in scans] == ["SELECT", "COPY", "COPY"]
     begun = [s for s in statements if s.startswith("BEGIN")]
     assert sum("REPEATABLE READ READ ONLY" in s for s in begun) == 2
     wait_until_gone(postgres_database)

@@ -6,17 +6,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import asyncpg
 import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
 from rivet.source.csv import CsvDecoder
 from rivet.source.csv_batches import CsvBatches
 from rivet.source.pipe import BlockStream, ReaderThread, Write
-from rivet.source.postgres.connecting import address_of, close_bulk, open_bulk
+from rivet.source.postgres.connecting import GIVE_UP, address_of, close_bulk, hold_text, open_bulk
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
 
 _COPIED = re.compile(r"COPY (\d+)")
+
+
+class Contended(SourceUnavailable):
+    """DDL waits for one connection of ours, and so another one would wait for the DDL."""
 
 
 class BulkReader:
@@ -25,6 +30,7 @@ class BulkReader:
     def __init__(self, login: Login, snapshot: str | None) -> None:
         self._thread = ReaderThread()
         self._is_alone = False
+        self._held: set[str] = set()
         try:
             self._connection = self._thread.run(open_bulk(login, snapshot))
         except BaseException:
@@ -43,9 +49,26 @@ class BulkReader:
         return name
 
     def hold(self, from_item: str) -> None:
-        """Lock the tables below a relation as a read does: planning does so, and keeps them to the end."""
+        """Lock the tables below a relation as a read does: planning does so, and keeps them to the end.
+
+        Another connection of ours has locked them. What stands in the way now waits for that one, of which
+        the server cannot see that it waits for this one: so this one does not wait.
+
+        Raises:
+            Contended: Something stands in the way; of these tables nothing is locked then.
+        """
+        if from_item in self._held:
+            return
         with translated("cannot lock the tables"):
-            self._thread.run(self._connection.execute(f"EXPLAIN SELECT 1 FROM {from_item}"))
+            try:
+                self._thread.run(self._connection.execute(hold_text(from_item)))
+            except asyncpg.LockNotAvailableError as exc:
+                self._thread.run(self._connection.execute(GIVE_UP))
+                raise Contended(
+                    "cannot lock the tables: DDL came in between two connections of the run",
+                    hint="run again when no ALTER TABLE, TRUNCATE or their like waits for the table",
+                ) from exc
+        self._held.add(from_item)
 
     def copy(self, statement: str, *, alone: bool) -> BlockStream:
         """Start to read a statement's rows as CSV.

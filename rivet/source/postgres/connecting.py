@@ -34,6 +34,10 @@ _VERSION_WITH_TRANSACTION_TIMEOUT = 17
 # from 14 on it can look after the client itself. Where its platform cannot, it refuses the setting.
 _VERSION_WITH_CLIENT_CHECK = 14
 _CLIENT_CHECK = "SET LOCAL client_connection_check_interval = '2s'"
+# Whether a table that one connection of ours has locked can be locked by another shows at once.
+_HOLD_MILLISECONDS = 100
+SAVEPOINT = "holding"
+GIVE_UP = f"ROLLBACK TO SAVEPOINT {SAVEPOINT}; RELEASE SAVEPOINT {SAVEPOINT}"  # and all locks since then
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 # Everything that changes the text of a value or the order of unsorted rows, and the timeouts that would end
@@ -181,6 +185,15 @@ def driver_of(connection: sqlalchemy.Connection) -> psycopg.Connection[Any]:
 def run_text(connection: sqlalchemy.Connection, statement: str) -> sqlalchemy.CursorResult[Any]:
     """Run a statement as it stands: neither SQLAlchemy nor the driver looks for parameters in it."""
     return connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
+
+
+def hold_text(from_item: str) -> str:
+    """Write the statements that lock what a relation reads, or else fail at once, in a savepoint."""
+    return (
+        f"SAVEPOINT {SAVEPOINT}; SET LOCAL lock_timeout = '{_HOLD_MILLISECONDS}ms';"
+        f" EXPLAIN SELECT 1 FROM {from_item};"
+        f" SET LOCAL lock_timeout = '{dict(_PINNED)['lock_timeout']}'; RELEASE SAVEPOINT {SAVEPOINT}"
+    )
 
 
 def _begin_control(connection: sqlalchemy.Connection, major_version: int) -> None:

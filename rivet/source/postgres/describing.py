@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +64,15 @@ class _Described:
     typmod: int
 
 
-def describe(connection: sqlalchemy.Connection, request: Request) -> PostgresRelation:
+Hold = Callable[[str], None]
+"""Locks, on the other connection of a session, what stands after FROM."""
+
+
+def describe(connection: sqlalchemy.Connection, request: Request, hold: Hold) -> PostgresRelation:
     """Describe a table or query.
+
+    Args:
+        hold: Called as soon as this connection has locked what a read will lock.
 
     Raises:
         SourceError: No such table or column, a query that is not one reading SELECT, repeated names.
@@ -73,15 +80,17 @@ def describe(connection: sqlalchemy.Connection, request: Request) -> PostgresRel
         ColumnError: Columns cannot become what the config asks for.
     """
     if request.query is not None:
-        relation = _describe_query(connection, request.query, request)
+        relation = _describe_query(connection, request.query, request, hold)
     else:
-        relation = _describe_table(connection, request.table or "", request)
+        relation = _describe_table(connection, request.table or "", request, hold)
     with translated(f"cannot look whether {relation.label} was written anew"):
         refuse_rewritten(_fetching(connection))
     return relation
 
 
-def _describe_table(connection: sqlalchemy.Connection, text: str, request: Request) -> PostgresRelation:
+def _describe_table(
+    connection: sqlalchemy.Connection, text: str, request: Request, hold: Hold
+) -> PostgresRelation:
     fetch = _fetching(connection)
     with translated(f"cannot look up table {text!r}"):
         table = find_table(fetch, text)
@@ -90,17 +99,18 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, request: Reque
     from_item = table_item(table.schema, table.name)
     doing = f"cannot describe table {str(table)!r}"
     described = _output(connection, f"SELECT * FROM {from_item}", doing)
+    plan = _planned(connection, from_item, doing, hold)
     kept = kept_columns(described, request.exclude)
     columns, renderings, warnings = _columns(connection, kept, request.overrides)
     names = {c.name for c in columns}
-    estimate, consistency, reason = _foretold(connection, from_item, doing, f"table {str(table)!r}")
+    consistency, reason = _foretold(connection, plan, doing, f"table {str(table)!r}")
     return PostgresRelation(
         from_item=from_item,
         columns=columns,
         table=str(table),
         primary_key=key if names.issuperset(key) else (),
         indexed=indexed & names,
-        estimated_rows=estimate,
+        estimated_rows=plan["Plan Rows"],
         consistency=consistency,
         consistency_reason=reason,
         warnings=(*hiding, *warnings),
@@ -108,16 +118,19 @@ def _describe_table(connection: sqlalchemy.Connection, text: str, request: Reque
     )
 
 
-def _describe_query(connection: sqlalchemy.Connection, text: str, request: Request) -> PostgresRelation:
+def _describe_query(
+    connection: sqlalchemy.Connection, text: str, request: Request, hold: Hold
+) -> PostgresRelation:
     query = checked_query(text, "postgres")
     doing = "cannot describe the query"
     described = _output(connection, query, doing)
     with translated(doing):
         hiding = hiding_in_query(_fetching(connection), query)
+    from_item = query_item(query)
+    plan = _planned(connection, from_item, doing, hold)
     kept = kept_columns(described, request.exclude)
     columns, renderings, warnings = _columns(connection, kept, request.overrides)
-    from_item = query_item(query)
-    estimate, consistency, reason = _foretold(connection, from_item, doing, "the query")
+    consistency, reason = _foretold(connection, plan, doing, "the query")
     unsteady = unsteadiness(query, "postgres", "the query")
     if unsteady is not None:
         consistency, reason = Consistency.STATEMENT, unsteady.reason
@@ -125,7 +138,7 @@ def _describe_query(connection: sqlalchemy.Connection, text: str, request: Reque
         from_item=from_item,
         columns=columns,
         query_sha256=query_sha256(text),
-        estimated_rows=estimate,
+        estimated_rows=plan["Plan Rows"],
         consistency=consistency,
         consistency_reason=reason,
         warnings=(*hiding, *warnings),
@@ -183,18 +196,25 @@ def _columns(
     return columns, renderings, warnings
 
 
-def _foretold(
-    connection: sqlalchemy.Connection, from_item: str, doing: str, what: str
-) -> tuple[int | None, Consistency, str]:
-    """Let the planner guess the rows, and say whether every statement of the snapshot sees the same ones."""
+def _planned(connection: sqlalchemy.Connection, from_item: str, doing: str, hold: Hold) -> dict[str, Any]:
+    """Plan to read everything, which locks indexes and partitions too, and at once lock them elsewhere."""
     with translated(doing):
         plan = explain(connection, f"SELECT * FROM {from_item}")
-        below = nodes(plan)
+    hold(from_item)
+    return plan
+
+
+def _foretold(
+    connection: sqlalchemy.Connection, plan: dict[str, Any], doing: str, what: str
+) -> tuple[Consistency, str]:
+    """Say whether every statement of the snapshot sees the same rows."""
+    below = nodes(plan)
+    with translated(doing):
         if any(node["Node Type"] == "Foreign Scan" for node in below):
             reason = "it reads a foreign table, whose server has a snapshot of its own for each connection"
         else:
             reason = unsteadiness_of(below, what, _fetching(connection))
-    return plan["Plan Rows"], Consistency.STATEMENT if reason else Consistency.SNAPSHOT, reason
+    return Consistency.STATEMENT if reason else Consistency.SNAPSHOT, reason
 
 
 def explain(connection: sqlalchemy.Connection, statement: str) -> dict[str, Any]:

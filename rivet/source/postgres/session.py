@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy
@@ -14,8 +15,8 @@ from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.csv import CsvDecoder
 from rivet.source.postgres import describing
-from rivet.source.postgres.bulk import BulkReader, PostgresBatches
-from rivet.source.postgres.connecting import run_text
+from rivet.source.postgres.bulk import BulkReader, Contended, PostgresBatches
+from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, run_text
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
 from rivet.source.postgres.statements import (
@@ -26,6 +27,8 @@ from rivet.source.postgres.statements import (
 )
 from rivet.source.protocol import Batches, Probe, Relation, Request
 
+# How often DDL may come in between the locks of our two connections before a run gives up.
+_ROUNDS = 10
 _GATHERS = ("Gather", "Gather Merge")
 
 
@@ -50,12 +53,13 @@ class PostgresSession:
         """Describe a table or query without running it.
 
         From then on both connections keep others from altering its tables. One alone would not do: an ALTER
-        that came later would wait for that one, and the other, at its first row, for the ALTER.
+        that came later would wait for that one, and the other, at its first row, for the ALTER. One that
+        comes in between the two goes first: ours gives its lock up, and waits behind it.
         """
-        relation = describing.describe(self._connection, request)
-        for reader in self._idle:
-            reader.hold(relation.from_item)
-        return relation
+        for _ in range(_ROUNDS - 1):
+            with suppress(Contended):
+                return self._described(request)
+        return self._described(request)
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement."""
@@ -100,13 +104,45 @@ class PostgresSession:
         is_total = scan.sorter is Sorter.SOURCE and column is not None and bool(relation.primary_key)
         row_names = relation.row_names(column)
         decoder = CsvDecoder(columns, nulled=nulled, row_names=row_names, hex_binary=True)
-        return PostgresBatches(self._take_reader, self._idle.append, statement, decoder, alone=not is_total)
+        return PostgresBatches(
+            lambda: self._take_reader(relation.from_item),
+            self._idle.append,
+            statement,
+            decoder,
+            alone=not is_total,
+        )
 
-    def _take_reader(self) -> BulkReader:
+    def _described(self, request: Request) -> Relation:
+        self._run(f"SAVEPOINT {SAVEPOINT}")
+        try:
+            relation = describing.describe(self._connection, request, self._hold)
+        except Contended:
+            self._run(GIVE_UP)
+            raise
+        self._run(f"RELEASE SAVEPOINT {SAVEPOINT}")
+        return relation
+
+    def _hold(self, from_item: str) -> None:
+        """Lock on the connection that reads next; of several, each would have to give up when one cannot."""
+        for reader in self._idle[-1:]:
+            reader.hold(from_item)
+
+    def _take_reader(self, from_item: str) -> BulkReader:
         if self._idle:
-            return self._idle.pop()
-        snapshot = self._rows("SELECT pg_export_snapshot()", "cannot export the snapshot")[0][0]
-        return BulkReader(self._login, snapshot)
+            reader = self._idle.pop()
+        else:
+            snapshot = self._rows("SELECT pg_export_snapshot()", "cannot export the snapshot")[0][0]
+            reader = BulkReader(self._login, snapshot)
+        try:
+            reader.hold(from_item)
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+    def _run(self, statement: str) -> None:
+        with translated("cannot keep the tables as they are"):
+            run_text(self._connection, statement)
 
     def _rows(self, statement: str, doing: str) -> Sequence[Any]:
         with translated(doing):
