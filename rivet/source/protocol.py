@@ -168,9 +168,10 @@ class Session(Protocol):
     ) -> Batches:
         """Read a scan of the given columns, ordered by the partition column, ties by the primary key.
 
-        Nothing is ordered without a partition column, or where Rivet is the scan's sorter: rows then come as the
-        engine finds them, in the same order each time where it has one. NULL rows stand together at either end; those whose
-        unrepresentable partition value is read as NULL are among them, and in a scan of the NULL rows.
+        Nothing is ordered without a partition column, or where Rivet is the scan's sorter: rows then come as
+        the engine finds them, in the same order each time where it has one. NULL rows stand together at
+        either end; those whose unrepresentable partition value is read as NULL are among them, and in a scan
+        of the NULL rows.
         """
 
 
