@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rivet.lock.timing import Timing
+
 _PATIENCE_SECONDS = 120.0
 
 
@@ -60,7 +62,7 @@ class Run:
 
     def ended(self) -> Ended:
         """Wait for the end, and tell how it was."""
-        word = self._host.answer()
+        word = self._host.answer(last=True)
         return Ended(None if word == "killed" else int(word), self._errors.read_text())
 
     def _state(self) -> str | None:
@@ -73,49 +75,57 @@ class Run:
 class Host:
     """A process that forks runs, one at a time."""
 
-    def __init__(self, process: subprocess.Popen[str], directory: Path, name: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], errors: Path) -> None:
         self._process = process
-        self._errors = directory / f"{name}.err"
+        self._errors = errors
+        self._running: Run | None = None
 
-    def begin(self, config: Path, *arguments: str, **task: object) -> Run:
-        """Begin a run; `task` says where it stops, dies or waits."""
+    def begin(
+        self, config: Path, *arguments: str, environ: Mapping[str, str], timing: Timing, **task: object
+    ) -> Run:
+        """Begin a run, which `task` lets stop, die or wait; one that a failed test has left is killed."""
+        if self._running is not None:
+            self._running.send(signal.SIGKILL)
+            self._running.ended()
         self._errors.unlink(missing_ok=True)
         assert self._process.stdin is not None
         told = {
             "arguments": ["run", "--config", str(config), *arguments],
+            "environ": dict(environ),
             "errors": str(self._errors),
+            "timing": [timing.heartbeat_seconds, timing.stale_seconds],
             **task,
         }
         self._process.stdin.write(json.dumps(told) + "\n")
         self._process.stdin.flush()
-        return Run(self, self._errors)
+        self._running = Run(self, self._errors)
+        return self._running
 
-    def answer(self) -> str:
-        """Read one answer of the driver."""
+    def answer(self, *, last: bool = False) -> str:
+        """Read one answer of the driver, the last one of a run or its first."""
         assert self._process.stdout is not None
+        if last:
+            self._running = None
         return self._process.stdout.readline().strip()
 
 
 @contextmanager
-def two_hosts(
-    directory: Path, *, heartbeat_seconds: float, stale_seconds: float, environ: Mapping[str, str]
-) -> Iterator[tuple[Host, Host]]:
-    """Give two hosts whose locks go stale soon."""
+def two_hosts(directory: Path) -> Iterator[tuple[Host, Host]]:
+    """Give two hosts."""
     processes = []
     try:
         for name in ("db1", "db2"):
             command = [sys.executable, "-m", "tests.run.lock_driver", name]
             processes.append(
                 subprocess.Popen(
-                    [*command, str(heartbeat_seconds), str(stale_seconds)],
+                    command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     text=True,
-                    env={**os.environ, **environ},
                     start_new_session=True,
                 )
             )
-        first, second = (Host(p, directory, n) for p, n in zip(processes, ("db1", "db2"), strict=True))
+        first, second = (Host(p, directory / f"{p.pid}.err") for p in processes)
         yield first, second
     finally:
         for process in processes:

@@ -1,11 +1,11 @@
 """Runs the command in child processes of one pretended host, which stop, die or wait where they are told to.
 
-Reads one JSON object per line: `arguments` of the command; `errors`, the file for its standard error; and,
-where given, `at`, the number of a step before which the child does `do`: `stop` by SIGSTOP, `kill` by
-SIGKILL, or `block` until a file `gate` is there. It answers each at once with the process id of the child
-and, when that has ended, with its exit code or `killed`. Forking from one process that has everything
-imported makes each run cheap. The arguments are the name of the host, and the seconds between heartbeats and
-until a lock is stale.
+Reads one JSON object per line: `arguments` of the command; `environ`, more variables; `errors`, the file for
+its standard error; `timing`, the seconds between heartbeats and until a lock is stale; and, where given,
+`at`, the number of a step of publishing, or 0 for the taking of the lock, where the child does `do`: `stop`
+by SIGSTOP, `kill` by SIGKILL, or `block` until a file `gate` is there. It answers each at once with the
+process id of the child and, when that has ended, with its exit code or `killed`. Forking from one process
+that has everything imported makes each run cheap. The argument is the name of the host.
 """
 
 from __future__ import annotations
@@ -63,6 +63,17 @@ def _before_step(number: int, act: Callable[[], object]) -> None:
     Turn.step = stepped  # type: ignore[method-assign,assignment]
 
 
+def _with_the_lock(act: Callable[[], object]) -> None:
+    """Act when the lock is taken, and nothing else is done."""
+    hold = Turn.hold
+
+    def held(turn: Turn) -> None:
+        hold(turn)
+        act()
+
+    Turn.hold = held  # type: ignore[method-assign,assignment]
+
+
 def _wait_for(gate: Path) -> None:
     while not gate.exists():
         time.sleep(0.01)
@@ -75,7 +86,11 @@ def _run(task: dict[str, Any]) -> None:
         "block": lambda: _wait_for(Path(task["gate"])),
     }
     if "at" in task:
-        _before_step(task["at"], acts[task["do"]])
+        act = acts[task["do"]]
+        _before_step(task["at"], act) if task["at"] else _with_the_lock(act)
+    os.environ.update(task["environ"])
+    heartbeat_seconds, stale_seconds = task["timing"]
+    _pretend(sys.argv[1], Timing(heartbeat_seconds, stale_seconds, 0.05))
     descriptor = os.open(task["errors"], os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     os.dup2(descriptor, 2)
     sys.argv = ["rivet", *task["arguments"]]
@@ -93,7 +108,6 @@ def _say(word: object) -> None:
 
 
 if __name__ == "__main__":
-    _pretend(sys.argv[1], Timing(float(sys.argv[2]), float(sys.argv[3]), 0.05))
     # The SDK's data files are read here, once.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     boto3.client("s3", region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")

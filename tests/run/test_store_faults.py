@@ -48,6 +48,7 @@ FAULTS: tuple[Fault, ...] = (ERROR, SLOW_DOWN, reset, hang, cut, lost, late)
 UNHEARD = (cut, lost, late)
 """What is asked is done, and the client does not know."""
 STRIDE = 3
+RELEASING = 3  # requests after the tree is complete: two looks at the lock, and its removal
 
 
 @pytest.fixture(scope="module")
@@ -137,14 +138,24 @@ def test_any_request_may_fail_once(faulty: FaultyStore) -> None:
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_store_that_stays_away_from_any_request_on(faulty: FaultyStore) -> None:
-    """The run ends with 3, each partition is old or new, and the next run makes all of it new."""
+    """The run ends with 3, each partition is old or new, and the next run makes all of it new.
+
+    When only the lock is left to be removed, the run has ended well, and says that it could not be.
+    """
     faults = itertools.cycle((SLOW_DOWN, reset, lost))
-    for number in range(0, _requests(faulty), 5):
+    requests = _requests(faulty)
+    for number in range(0, requests - RELEASING, 5):
         prefix = faulty.tree()
         _fail(faulty, next(faults), range(number, 10_000).__contains__)
         assert faulty.run(prefix).exit_code == 3, number
         faulty.assert_old_or_new(prefix)
         _mend(faulty, prefix)
+    prefix = faulty.tree()
+    _fail(faulty, next(faults), range(requests - RELEASING, 10_000).__contains__)
+    outcome = faulty.run(prefix)
+    assert outcome.exit_code == 0
+    assert any("could not be released" in warning for warning in outcome.warnings)
+    _mend(faulty, prefix)
 
 
 @pytest.mark.parametrize("fault", [reset, lost])

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from rivet.destination.local import LocalDestination
+from rivet.lock.timing import Timing
 from rivet.validate import validate
 from tests.run.buckets import PREFIX, Bucket, copied, export
-from tests.run.hosts import Ended, Host, two_hosts
+from tests.run.hosts import Ended, Host, Run, two_hosts
 from tests.run.running import by_day, settings
 from tests.run.trees import rows_by_glob, rows_by_manifest
 from tests.servers.sqlite import SqliteDatabase
@@ -24,9 +25,26 @@ from tests.servers.sqlite import SqliteDatabase
 LOCK = "_rivet_lock.json"
 DAYS, ROWS = 40, 200
 # A store tells times in whole seconds.
-HEARTBEAT_SECONDS, STALE_SECONDS = 0.4, 3.5
-STORES = ("local", "s3", "gcs")
+TIMING = {"local": Timing(0.2, 2.0), "s3": Timing(0.4, 4.0), "gcs": Timing(0.4, 4.0)}
 ROUNDS, LONG_ROUNDS = 5, 50
+
+
+@dataclass
+class Place:
+    """One of two hosts that export a table into the same tree."""
+
+    host: Host
+    config: Path
+    environ: Mapping[str, str]
+    timing: Timing
+
+    def begin(self, *arguments: str, **task: object) -> Run:
+        """Begin a run there."""
+        return self.host.begin(self.config, *arguments, environ=self.environ, timing=self.timing, **task)
+
+    def run(self, *arguments: str, **task: object) -> Ended:
+        """Begin a run there, and wait for its end."""
+        return self.begin(*arguments, **task).ended()
 
 
 @dataclass
@@ -39,13 +57,13 @@ class Field:
 
     directory: Path
     database: SqliteDatabase
-    hosts: tuple[Host, Host]
+    hosts: tuple[Place, Place]
     bucket: Bucket | None
 
     @property
-    def config(self) -> Path:
-        """Give the config of both hosts."""
-        return self.directory / "rivet.yaml"
+    def stale_seconds(self) -> float:
+        """Tell how old a lock must be to be taken over."""
+        return self.hosts[0].timing.stale_seconds
 
     def change(self, word: str) -> None:
         """Change every row of the source."""
@@ -58,6 +76,13 @@ class Field:
             return json.loads(path.read_text()) if path.exists() else None
         key = PREFIX + LOCK
         return json.loads(self.bucket.read(key)) if key in self.bucket.keys(key) else None
+
+    def await_lock(self) -> None:
+        """Wait until a run has the lock."""
+        end = time.monotonic() + 120
+        while self.lock() is None:
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
     def tree(self, number: int = 0) -> Path:
         """Give the tree, or a copy of what is in the bucket."""
@@ -78,8 +103,20 @@ class Field:
         assert not (root / "_rivet_staging").exists()
 
 
-@pytest.fixture(params=STORES)
-def field(request: pytest.FixtureRequest, tmp_path: Path, sqlite_database: SqliteDatabase) -> Iterator[Field]:
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, Host]]:
+    """Run two hosts for all tests."""
+    with two_hosts(tmp_path_factory.mktemp("hosts")) as hosts:
+        yield hosts
+
+
+@pytest.fixture(params=TIMING)
+def field(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    sqlite_database: SqliteDatabase,
+    hosts: tuple[Host, Host],
+) -> Field:
     """Give a field of each store."""
     sqlite_database.execute(
         f"""
@@ -98,10 +135,8 @@ def field(request: pytest.FixtureRequest, tmp_path: Path, sqlite_database: Sqlit
         assert bucket is not None
         config, environ = export(bucket), bucket.environment
     settings(tmp_path, sqlite_database.source, config, environ=environ)
-    with two_hosts(
-        tmp_path, heartbeat_seconds=HEARTBEAT_SECONDS, stale_seconds=STALE_SECONDS, environ=environ
-    ) as hosts:
-        yield Field(tmp_path, sqlite_database, hosts, bucket)
+    first, second = (Place(h, tmp_path / "rivet.yaml", environ, TIMING[request.param]) for h in hosts)
+    return Field(tmp_path, sqlite_database, (first, second), bucket)
 
 
 local = pytest.mark.parametrize("field", ["local"], indirect=True)
@@ -118,10 +153,9 @@ def test_a_live_lock_is_not_taken_and_one_that_a_kill_left_is(field: Field, tmp_
     """While the holder's heart beats nobody gets in; after SIGKILL the next run does, and mends the tree."""
     first, second = field.hosts
     gate = tmp_path / "gate"
-    holder = first.begin(field.config, at=5, do="block", gate=str(gate))
-    while field.lock() is None:
-        time.sleep(0.01)
-    refused = second.begin(field.config, "--wait", str(round(STALE_SECONDS) + 1)).ended()
+    holder = first.begin(at=5, do="block", gate=str(gate))
+    field.await_lock()
+    refused = second.run("--wait", str(round(field.stale_seconds) + 1))
     assert_says_so(refused)
     assert "on host 'db1', process" in refused.errors
     assert f"process {holder.pid}," in refused.errors
@@ -129,24 +163,26 @@ def test_a_live_lock_is_not_taken_and_one_that_a_kill_left_is(field: Field, tmp_
     assert holder.ended().code == 0
 
     field.change("newer")
-    assert first.begin(field.config, at=5, do="kill").ended().code is None
+    assert first.run(at=5, do="kill").code is None
     lock = field.lock()
     assert lock is not None
     assert lock["host"] == "db1"
-    assert_says_so(second.begin(field.config).ended())
-    assert second.begin(field.config, "--wait", "60").ended().code == 0
+    assert_says_so(second.run())
+    assert second.run("--wait", "60").code == 0
     field.assert_right()
 
 
-@pytest.mark.parametrize("step", [4, 60])
+@pytest.mark.parametrize(
+    ("field", "step"), [("local", 4), ("local", 60), ("s3", 60), ("gcs", 60)], indirect=["field"]
+)
 def test_a_run_that_was_stopped_past_its_heartbeat_publishes_nothing_more(field: Field, step: int) -> None:
     """Stopped in the middle of publishing and continued when another has the tree, it ends with 5."""
     first, second = field.hosts
-    assert first.begin(field.config).ended().code == 0
+    assert first.run().code == 0
     field.change("newer")
-    stopped = first.begin(field.config, at=step, do="stop")
+    stopped = first.begin(at=step, do="stop")
     stopped.await_state("T")
-    winner = second.begin(field.config, "--wait", "60").ended()
+    winner = second.run("--wait", "60")
     assert winner.code == 0, winner.errors
     field.assert_right(1)
 
@@ -158,10 +194,9 @@ def test_a_run_that_was_stopped_past_its_heartbeat_publishes_nothing_more(field:
 def test_a_signal_ends_a_run_in_order_and_releases_its_lock(field: Field, tmp_path: Path) -> None:
     """SIGTERM ends who holds the lock and who waits for it with 130, and leaves neither lock nor tree."""
     first, second = field.hosts
-    holder = first.begin(field.config, at=1, do="block", gate=str(tmp_path / "none"))
-    while field.lock() is None:
-        time.sleep(0.01)
-    waiting = second.begin(field.config, "--wait", "60", "--log-format", "json")
+    holder = first.begin(at=0, do="block", gate=str(tmp_path / "none"))
+    field.await_lock()
+    waiting = second.begin("--wait", "60", "--log-format", "json")
     waiting.await_text('"waiting"')
     waiting.send(signal.SIGTERM)
     assert waiting.ended().code == 130
@@ -174,7 +209,7 @@ def test_a_signal_ends_a_run_in_order_and_releases_its_lock(field: Field, tmp_pa
         assert not (field.directory / "tree").exists()
     else:
         assert field.bucket.keys(PREFIX) == []
-    assert second.begin(field.config).ended().code == 0
+    assert second.run().code == 0
     field.assert_right()
 
 
@@ -188,11 +223,11 @@ def play(field: Field, rounds: int) -> list[tuple[int | None, int | None]]:
         first, second = dice.sample(field.hosts, 2)
         field.change(f"round {number}")
         is_stopped = number % 5 == 4
-        one = first.begin(field.config)
+        one = first.begin()
         time.sleep(dice.uniform(0, 0.5))
         if is_stopped:
             one.send(signal.SIGSTOP)
-        other = second.begin(field.config, *(["--wait", "60"] if is_stopped else []))
+        other = second.begin(*(["--wait", "60"] if is_stopped else []))
         ended = other.ended()
         one.send(signal.SIGCONT)
         both = (one.ended(), ended)
