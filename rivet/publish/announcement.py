@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from rivet.destination.protocol import Destination, Listed
-from rivet.errors import LockHeld, NoConditionalWrites, ObjectNotFound
+from rivet.destination.trial import must_be_listed
+from rivet.errors import DestinationError, LockHeld, NoConditionalWrites, ObjectNotFound
 from rivet.manifest.codec import encode_export
 from rivet.manifest.model import ExportFile
 from rivet.plan.names import EXPORT_FILE
@@ -37,6 +38,21 @@ class Announcement:
             LockHeld: Another run has replaced it since, or has taken this one's place.
         """
         self.restore(encode_export(export))
+
+    def begin(self, export: ExportFile) -> None:
+        """Write the first export file of a tree, and see to it that the next run will find it.
+
+        Raises:
+            DestinationError: The store does not list it; it is removed again.
+            LockHeld: Another run has written one.
+        """
+        self.write(export)
+        try:
+            must_be_listed(self._destination, EXPORT_FILE)
+        except DestinationError:
+            with suppress(DestinationError):
+                self.remove()
+            raise
 
     def restore(self, data: bytes) -> None:
         """Replace the export file by bytes that it has had before."""
@@ -94,6 +110,8 @@ class Announcement:
                 return True
             if not self._finds_own():
                 break
+        if self._version is None:
+            must_be_listed(self._destination, EXPORT_FILE)
         raise self._overtaken()
 
     def _finds_own(self) -> bool:
@@ -110,7 +128,10 @@ class Announcement:
             raise self._overtaken()
 
     def _overtaken(self) -> LockHeld:
+        # What was left out of the listing at first looks as if somebody had written it since.
+        is_known = self._version is not None or self._written is not None
+        unless = "" if is_known else ", or the listing has left out what stood there"
         return LockHeld(
-            f"another run has begun on {self._destination.uri} while this one was at work",
+            f"another run has begun on {self._destination.uri} while this one was at work{unless}",
             hint="run again when it has ended; lock: off lets two run at once",
         )

@@ -84,7 +84,11 @@ class Publisher:
 
     def begin(self) -> None:
         """Record the run in the export file, so that what it stages is known as Rivet's own."""
-        self._announcement.write(replace(self._standing(), pending=Pending(self._blank.run_id)))
+        announced = replace(self._standing(), pending=Pending(self._blank.run_id))
+        if self._tree.export is None:
+            self._announcement.begin(announced)
+        else:
+            self._announcement.write(announced)
 
     def publish(self, partitions: Sequence[StagedPartition], vanished: Sequence[PartitionEntry] = ()) -> None:
         """Publish proved partitions, then remove vanished ones.
