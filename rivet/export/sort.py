@@ -171,9 +171,7 @@ class _Sorter:
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         if not pending:
             return
-        run = pa.concat_batches(pending)
-        del pending  # three copies of a run are one too many
-        run = self._sorted(run, ())
+        run = self._sorted(_joined(pending), ())
         rows = max(1, run.num_rows * piece_bytes(self._runs, run.num_columns) // max(1, run.nbytes))
         self._runs += 1
         for start in range(0, run.num_rows, rows):
@@ -193,7 +191,7 @@ class _Sorter:
             end = self._pieces[0].first if self._pieces else _BEYOND
             ready = [rows for piece in sorted(loaded, key=_number) if (rows := self._cut(piece, end))]
             if ready:
-                yield self._sorted(pa.concat_batches(ready), self._ties)
+                yield self._sorted(_joined(ready), self._ties)
             else:  # more rows than fit a round have one value
                 yield from self._flood(loaded, end)
             loaded = [piece for piece in loaded if piece.rows is not None]
@@ -259,6 +257,13 @@ class _Sorter:
 
 def _number(piece: _Piece) -> int:
     return piece.number
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Make one batch of several, and forget them: what they are cut from is as large again."""
+    joined = pa.concat_batches(batches)
+    batches.clear()
+    return joined
 
 
 _ORDERED: tuple[Callable[[pa.DataType], bool], ...] = (

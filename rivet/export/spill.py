@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -35,7 +35,7 @@ class Spill:
     def __init__(self, schema: pa.Schema, memory_bytes: int) -> None:
         self._schema = schema
         self._free_bytes = memory_bytes
-        self._file: BinaryIO | None = None
+        self._file: io.FileIO | None = None
         self._end = 0
 
     def keep(self, batch: pa.RecordBatch) -> Kept:
@@ -68,7 +68,7 @@ class Spill:
             return kept.batch
         with _translated():
             data = _read(self._file, kept)
-        return pa.ipc.read_record_batch(pa.py_buffer(data), self._schema)
+        return pa.ipc.read_record_batch(data, self._schema)
 
     def close(self) -> None:
         """Give the space back. May be called again."""
@@ -84,15 +84,17 @@ class Spill:
             written += self._file.write(data[written:])
 
 
-def _read(file: BinaryIO, kept: Kept) -> bytes:
+def _read(file: io.FileIO, kept: Kept) -> pa.Buffer:
+    """Read into memory of Arrow's, which gives it back at once."""
+    buffer = pa.allocate_buffer(kept.size_bytes)
+    view = memoryview(buffer)
     file.seek(kept.start)
-    data = file.read(kept.size_bytes)
-    while len(data) < kept.size_bytes:  # one call gives less than 2 GiB
-        more = file.read(kept.size_bytes - len(data))
-        if not more:
+    while view:  # one call gives less than 2 GiB
+        count = file.readinto(view)
+        if not count:
             raise SpillUnavailable(f"a temporary file in {directory()!r} has lost what was written to it")
-        data += more
-    return data
+        view = view[count:]
+    return buffer
 
 
 @contextmanager

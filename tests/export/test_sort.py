@@ -213,8 +213,8 @@ def test_a_file_may_take_and_give_less_than_it_is_asked(monkeypatch: pytest.Monk
         def write(self, data: Any) -> int:
             return super().write(data[:1000])
 
-        def read(self, size: int | None = -1) -> bytes:
-            return super().read(min(size or 0, 700))
+        def readinto(self, buffer: Any) -> int:
+            return super().readinto(buffer[:700])
 
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Slow())
     rows = [(n, -n) for n in range(500)]
