@@ -30,12 +30,12 @@ RUN = ("run", "--config", "c.yaml")
 
 
 def test_a_run_passes_on_what_it_was_asked_for(rivet: Command, ends: Ends) -> None:
-    """`--export` may stand several times, and `--validate` arrives."""
+    """`--export` may stand several times, and `--validate` and `--wait` arrive."""
     asked = ends(run_of(COMPLETE))
 
-    rivet(*RUN, "--export", "a", "--export", "b", "--validate")
+    rivet(*RUN, "--export", "a", "--export", "b", "--validate", "--wait", "60")
 
-    assert asked == [{"exports": ["events", "orders"], "validate": True} | {"exports": ("a", "b")}]
+    assert asked == [{"exports": ("a", "b"), "validate": True, "wait_seconds": 60}]
 
 
 def test_people_are_told_on_stderr_only(rivet: Command, ends: Ends) -> None:
