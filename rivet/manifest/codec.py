@@ -29,6 +29,7 @@ from rivet.manifest.strict_json import (
 
 __all__ = [
     "MAX_BYTES",
+    "MAX_MANIFEST_BYTES",
     "DecodeError",
     "UnknownVersion",
     "decode_export",
@@ -39,6 +40,9 @@ __all__ = [
     "marker_of",
     "success_marker",
 ]
+
+# A partition of fifty thousand parts. Unlike export files, many are read side by side.
+MAX_MANIFEST_BYTES = 16 * 1024**2
 
 
 def digest(data: bytes) -> str:
@@ -101,7 +105,7 @@ def decode_manifest(data: bytes) -> Manifest:
         UnknownVersion: It is of another major version.
         DecodeError: It is no manifest; the message names the key, what was seen and what was expected.
     """
-    fields = _versioned(data, "manifest_version", MANIFEST_VERSION)
+    fields = _versioned(data, "manifest_version", MANIFEST_VERSION, MAX_MANIFEST_BYTES)
     part_count = fields.take("part_count", count)
     manifest = Manifest(
         tool=fields.take("tool", text),
@@ -167,7 +171,7 @@ def decode_export(data: bytes) -> ExportFile:
         UnknownVersion: It is of another major version.
         DecodeError: It is no export file; the message names the key, what was seen and what was expected.
     """
-    fields = _versioned(data, "export_version", EXPORT_VERSION)
+    fields = _versioned(data, "export_version", EXPORT_VERSION, MAX_BYTES)
     return ExportFile(
         tool=fields.take("tool", text),
         export_name=fields.take("export_name", text),
@@ -196,8 +200,8 @@ def _dump(document: Mapping[str, object]) -> bytes:
     return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def _versioned(data: bytes, key: str, known: int) -> Fields:
-    fields = Fields(parse(data), "$")
+def _versioned(data: bytes, key: str, known: int, max_bytes: int) -> Fields:
+    fields = Fields(parse(data, max_bytes), "$")
     version = fields.take(key, count)
     if version != known:
         raise UnknownVersion(f"$.{key} is {version}, and this version of Rivet knows {known}")

@@ -17,6 +17,8 @@ Decoder = Callable[[object, str], T]
 
 # An export file of half a million partitions, far above what anything else writes.
 MAX_BYTES = 256 * 1024**2
+# What such a file holds. Python takes a hundred bytes and more for a value that a file has in three.
+_MAX_VALUES = 6_000_000
 
 _MAX_DEPTH = 64
 _MAX_COUNT = 2**63 - 1
@@ -31,10 +33,13 @@ class UnknownVersion(DecodeError):
     """A manifest or an export file is of a version that this Rivet does not know."""
 
 
-def parse(data: bytes) -> object:
+def parse(data: bytes, max_bytes: int = MAX_BYTES) -> object:
     """Parse one JSON document into plain values that can be written back as they are."""
-    if len(data) > MAX_BYTES:
-        raise DecodeError(f"the file is larger than {MAX_BYTES} bytes")
+    if len(data) > max_bytes:
+        raise DecodeError(f"the file is larger than {max_bytes} bytes")
+    # Each value follows one of these; in texts there may be more of them.
+    if sum(map(data.count, (b"[", b"{", b","))) > _MAX_VALUES:
+        raise DecodeError(f"the file has more than {_MAX_VALUES} values")
     try:
         value = json.loads(
             data.decode(),

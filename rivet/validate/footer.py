@@ -13,6 +13,8 @@ from rivet.manifest.verify import Footer
 from rivet.validate.thrift import decode_struct
 
 _BATCH_ROWS = 131_072
+# Thousands of columns in hundreds of row groups have no more.
+MAX_FOOTER_BYTES = 64 * 1024**2
 
 # Arrow's own spelling of types where a manifest has another.
 _TYPE_NAMES = {
@@ -49,6 +51,23 @@ def read_footer(file: BinaryIO, column: str | None, *, from_rows: bool) -> Foote
         return Footer(rows, described)
     span = None if from_rows else _span_of_statistics(_metadata(file), column, integers.byte_width)
     return Footer(rows, described, *(span or _span_of_rows(parquet, column)))
+
+
+def footer_bytes(file: BinaryIO) -> int:
+    """Give the length of a part's footer, of which its last bytes tell.
+
+    Raises:
+        ValueError: It is more than the file has, or than `MAX_FOOTER_BYTES`.
+    """
+    end = file.seek(0, io.SEEK_END)
+    file.seek(max(0, end - 8))
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(0)
+    if length > min(end, MAX_FOOTER_BYTES):
+        raise ValueError(
+            f"the file of {end} bytes has a footer of {length}, expected at most {MAX_FOOTER_BYTES}"
+        )
+    return length
 
 
 def type_name(arrow_type: pa.DataType) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from rivet.destination.digesting import sha256_of
@@ -11,6 +13,7 @@ from rivet.destination.protocol import Destination, Listed
 from rivet.errors import ObjectNotFound, RivetError
 from rivet.manifest.codec import (
     MAX_BYTES,
+    MAX_MANIFEST_BYTES,
     DecodeError,
     UnknownVersion,
     decode_manifest,
@@ -30,8 +33,12 @@ from rivet.manifest.verify import (
     verify_unlisted,
 )
 from rivet.plan.names import EXPORT_FILE, LOCK_FILE, SUCCESS_FILE, child
-from rivet.validate.footer import read_footer
+from rivet.validate.footer import footer_bytes, read_footer
 from rivet.validate.implied import implied_by
+
+_MAX_MARKER_BYTES = 1024
+# What is larger takes many times its size while it is read, so only one such is at a time.
+_LARGE_BYTES = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +76,20 @@ class Onlooker:
         self._base = base
         self._pool = pool
         self._full = full
+        self._large = threading.Lock()
 
-    def read(self, name: str, size_bytes: int | None = None) -> bytes | None:
-        """Give the bytes of a small file, cut where it is larger than any of Rivet's; None without one.
+    def read(self, name: str, size_bytes: int | None = None, *, limit_bytes: int = MAX_BYTES) -> bytes | None:
+        """Give the bytes of a small file, cut one byte beyond a limit; None without one.
 
         Args:
             size_bytes: As it is listed, where that is known: it then costs a store one request.
+            limit_bytes: What no file of this kind that Rivet has written is larger than.
         """
         try:
-            if size_bytes is not None and size_bytes <= MAX_BYTES:
+            if size_bytes is not None and size_bytes <= limit_bytes:
                 return self._destination.read(self._base + name)
             with self._destination.open(self._base + name) as file:
-                return file.read(MAX_BYTES + 1)
+                return file.read(limit_bytes + 1)
         except ObjectNotFound:
             return None
 
@@ -108,19 +117,21 @@ class Onlooker:
             manifest_names: Where its manifest may be, the likeliest first.
             unfinished: A run was about to publish it and has not ended.
         """
-        name, data = self._manifest(path, sizes, manifest_names)
-        if data is None:
-            # Without a run at work it is the manifest that is amiss, not every file beside it.
-            return Looked(tuple(verify_unlisted(child(path, n) for n in sizes)) if unfinished else ())
-        sha256 = digest(data)
         findings: list[Finding] = []
-        marker = self._read_listed(path, SUCCESS_FILE, sizes)
-        findings += verify_marker(marker, sha256, child(path, SUCCESS_FILE), unfinished=unfinished)
-        try:
-            manifest = decode_manifest(data)
-        except DecodeError as exc:
-            code = Code.MANIFEST_VERSION if isinstance(exc, UnknownVersion) else Code.MANIFEST_UNREADABLE
-            return Looked((*findings, error(code, child(path, name), str(exc))), manifest_sha256=sha256)
+        with self._turn(max((sizes.get(name, 0) for name in manifest_names), default=0)):
+            name, data = self._manifest(path, sizes, manifest_names)
+            if data is None:
+                # Without a run at work it is the manifest that is amiss, not every file beside it.
+                return Looked(tuple(verify_unlisted(child(path, n) for n in sizes)) if unfinished else ())
+            sha256 = digest(data)
+            marker = self._marker(path, sizes)
+            findings += verify_marker(marker, sha256, child(path, SUCCESS_FILE), unfinished=unfinished)
+            try:
+                manifest = decode_manifest(data)
+            except DecodeError as exc:
+                code = Code.MANIFEST_VERSION if isinstance(exc, UnknownVersion) else Code.MANIFEST_UNREADABLE
+                return Looked((*findings, error(code, child(path, name), str(exc))), manifest_sha256=sha256)
+            del data
         implied = implied_by(manifest)
         place = self._destination.uri + self._base + path
         findings += verify_directory(implied, place.rstrip("/"), path)
@@ -152,15 +163,24 @@ class Onlooker:
         found = [
             (name, data)
             for name in manifest_names
-            if (data := self._read_listed(path, name, sizes)) is not None
+            if (data := self._read_listed(path, name, sizes, MAX_MANIFEST_BYTES)) is not None
         ]
         if len(found) > 1:
-            marker = self._read_listed(path, SUCCESS_FILE, sizes)
+            marker = self._marker(path, sizes)
             found.sort(key=lambda candidate: success_marker(candidate[1]) != marker)
         return found[0] if found else (manifest_names[0], None)
 
-    def _read_listed(self, path: str, name: str, sizes: Mapping[str, int]) -> bytes | None:
-        return self.read(child(path, name), sizes[name]) if name in sizes else None
+    def _marker(self, path: str, sizes: Mapping[str, int]) -> bytes | None:
+        return self._read_listed(path, SUCCESS_FILE, sizes, _MAX_MARKER_BYTES)
+
+    def _read_listed(self, path: str, name: str, sizes: Mapping[str, int], limit_bytes: int) -> bytes | None:
+        if name not in sizes:
+            return None
+        return self.read(child(path, name), sizes[name], limit_bytes=limit_bytes)
+
+    def _turn(self, size_bytes: int) -> AbstractContextManager[object]:
+        """Wait until nothing else that is large is being read, where this is large."""
+        return self._large if size_bytes > _LARGE_BYTES else nullcontext()
 
     def _observe(
         self, path: str, sizes: Mapping[str, int], manifest: Manifest
@@ -187,7 +207,8 @@ class Onlooker:
                         return ObservedPart(size_bytes, sha256, None)  # to parse such bytes tells no more
                     file.seek(0)
                 try:
-                    footer = read_footer(file, column, from_rows=self._full)
+                    with self._turn(footer_bytes(file)):
+                        footer = read_footer(file, column, from_rows=self._full)
                 except RivetError:
                     raise
                 except Exception as exc:  # noqa: BLE001 - damaged bytes make pyarrow raise nearly anything

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Literal
 
 from rivet.destination.protocol import Destination
-from rivet.manifest.codec import DecodeError, UnknownVersion, decode_export, decode_manifest
+from rivet.manifest.codec import DecodeError, UnknownVersion, decode_export, decode_manifest, digest
 from rivet.manifest.model import ExportFile
 from rivet.manifest.verdict import Code, Finding, Level, Verdict
 from rivet.manifest.verify import error, printable, verify_unlisted
@@ -124,31 +124,37 @@ class _Tally:
 
 def _settled_tally(onlooker: Onlooker, pool: Executor) -> _Tally:
     """Look again as long as there are errors and the export file is changing."""
-    export_bytes = onlooker.read(EXPORT_FILE)
-    tally = _tally(onlooker, pool, export_bytes)
+    tally, seen = _tally(onlooker, pool)
     for _ in range(_ATTEMPTS - 1):
-        if tally.passed or (again := onlooker.read(EXPORT_FILE)) == export_bytes:
+        if tally.passed or _digest_of(onlooker.read(EXPORT_FILE)) == seen:
             break
-        export_bytes = again
-        tally = _tally(onlooker, pool, export_bytes)
+        tally, seen = _tally(onlooker, pool)
     return tally
 
 
-def _tally(onlooker: Onlooker, pool: Executor, export_bytes: bytes | None) -> _Tally:
+def _digest_of(data: bytes | None) -> str | None:
+    return None if data is None else digest(data)
+
+
+def _tally(onlooker: Onlooker, pool: Executor) -> tuple[_Tally, str | None]:
+    """Look at everything once; give the digest of the export file, too, which may be large."""
     tally = _Tally()
-    if export_bytes is None:
+    data = onlooker.read(EXPORT_FILE)
+    seen = _digest_of(data)
+    if data is None:
         tally.add_partition(_look_at_partition(onlooker))
-        return tally
+        return tally, seen
     try:
-        export = decode_export(export_bytes)
+        export = decode_export(data)
     except DecodeError as exc:
         code = Code.EXPORT_VERSION if isinstance(exc, UnknownVersion) else Code.EXPORT_UNREADABLE
         tally.add([error(code, EXPORT_FILE, str(exc))])
-        return tally
+        return tally, seen
+    del data
     fingerprint = schema_fingerprint(export.schema)
     tally.add(verify_export(export, EXPORT_FILE, schema_fingerprint=fingerprint, null_value=NULL_VALUE))
     _tally_root(onlooker, pool, export, tally)
-    return tally
+    return tally, seen
 
 
 def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _Tally) -> None:
