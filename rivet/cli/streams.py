@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from typing import TextIO
 
 from rivet.errors import DestinationUnavailable
+
+# DEL and the controls of eight bits, which terminals obey as they do escapes; separators of lines; what turns
+# the direction of text. JSON itself escapes only what is below the blank.
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def hold_standard_descriptors() -> None:
@@ -29,11 +34,16 @@ def hold_standard_descriptors() -> None:
 
 
 def to_json(value: object) -> bytes:
-    """Write JSON as UTF-8 whatever the locale says, with a final newline.
+    r"""Write JSON as UTF-8 whatever the locale says, with a final newline.
 
-    A lone surrogate, which UTF-8 cannot hold, becomes its JSON escape.
+    What a terminal would obey, and a lone surrogate, which UTF-8 cannot hold, become their JSON escapes.
+
+    >>> to_json(chr(0x9B) + "2J")
+    b'"\\u009b2J"\n'
     """
-    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "backslashreplace")
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    text = _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return f"{text}\n".encode("utf-8", "backslashreplace")
 
 
 def write_output(data: bytes) -> None:
