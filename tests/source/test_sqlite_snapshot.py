@@ -97,8 +97,12 @@ def test_snapshot_with_a_rollback_journal(sqlite_database: SqliteDatabase) -> No
     assert write_elsewhere(sqlite_database, delete) == ""
 
 
-def test_two_sessions(sqlite_database: SqliteDatabase) -> None:
-    """A second session of the same process ends without taking the first one's snapshot away."""
+@pytest.mark.parametrize("may_owner_write", [True, False])
+def test_two_sessions(
+    sqlite_database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch, may_owner_write: bool
+) -> None:
+    """A second session ends without taking the first one's snapshot away, by another account too."""
+    monkeypatch.setattr("rivet.source.sqlite.left_behind._may_owner_write", lambda _: may_owner_write)
     _filled(sqlite_database, "delete")
 
     with source_of(sqlite_database).session() as session:

@@ -24,6 +24,7 @@ from sqlalchemy.pool import NullPool
 
 from rivet.errors import SourceDenied, SourceError
 from rivet.source.sqlite.errors import translated
+from rivet.source.sqlite.left_behind import refuse_lock_out
 from rivet.source.sqlite.stream import RowStream
 from rivet.source.sqlite.thread import DriverThread
 
@@ -50,6 +51,7 @@ class SqliteConnection:
 
     def __init__(self, path: Path, timeout_seconds: float) -> None:
         _require_file(path)
+        refuse_lock_out(path, uri_of(path))
         self._thread = DriverThread()
         self._engine = sqlalchemy.create_engine(
             "sqlite+adbc://",
