@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,32 +11,13 @@ import pytest
 from rivet.destination.memory import MemoryDestination, Operation, fail_before
 from rivet.errors import DestinationUnavailable, LockHeld, LockLost
 from rivet.lock import lease
-from rivet.lock.object_lock import ObjectLock
 from rivet.lock.opening import open_lock
-from rivet.lock.process import Process, is_surely_dead, this_process
+from rivet.lock.process import Process, this_process
 from rivet.lock.protocol import NoLock
-from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
+from rivet.lock.record import Record, decode
 from rivet.lock.timing import Timing
 from tests.destination.stores import RUN
-
-LOCK = "_rivet_lock.json"
-NOW = "2023-01-02T03:04:05.000000Z"
-SLOW = Timing(heartbeat_seconds=3600, stale_seconds=3600, poll_seconds=0.01)
-ELSEWHERE = Process("db2", 7, "another machine", "1")
-
-
-def lock_at(destination: MemoryDestination, timing: Timing = SLOW, **more: object) -> ObjectLock:
-    """Make the lock of a run, by default of this process."""
-    arguments: dict[str, object] = {"tree": "memory:/", "clock": lambda: NOW, "timing": timing}
-    return ObjectLock(destination, LOCK, RUN, **(arguments | more))  # type: ignore[arg-type]
-
-
-def held(destination: MemoryDestination, timing: Timing = SLOW, **more: object) -> ObjectLock:
-    """Make a lock and take it."""
-    lock = lock_at(destination, timing, **more)
-    lock.await_turn()
-    assert lock.hold()
-    return lock
+from tests.lock.holding import ELSEWHERE, LOCK, NOW, grow_old, held, lock_at
 
 
 def test_the_lock_says_who_holds_it_and_is_gone_with_its_release() -> None:
@@ -135,42 +115,11 @@ def test_the_lock_of_a_process_that_died_here_is_taken_over_at_once(
     assert destination.objects == {}
 
 
-@pytest.mark.parametrize(
-    "process",
-    [
-        pytest.param(Process("db1", 2**22 + 1, "", "1"), id="a machine that does not tell"),
-        pytest.param(Process("db1", 2**22 + 1, "another boot", "1"), id="another machine or start of it"),
-        pytest.param(replace(this_process(), started=""), id="a start that is not told"),
-    ],
-)
-def test_what_cannot_be_known_is_not_sure(process: Process) -> None:
-    """The number of a process says nothing on another machine, nor after it was started again."""
-    assert not is_surely_dead(process, this_process())
-
-
-def test_a_child_that_has_ended_is_dead_before_its_parent_has_asked() -> None:
-    """A process that waits for its parent to take notice holds no lock."""
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    here = this_process()
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    try:
-        assert is_surely_dead(replace(here, pid=child), here)
-    finally:
-        os.waitpid(child, 0)
-
-
-def _grown_old(destination: MemoryDestination) -> None:
-    """Let two hours go by at the store."""
-    destination._stamps = {n: (d, v, at - 7200) for n, (d, v, at) in destination._stamps.items()}
-
-
 def test_a_lock_without_a_heartbeat_is_taken_over_by_one_and_the_holder_notices() -> None:
     """Judged by the store's clock; whoever held it publishes nothing more, and leaves the lock alone."""
     destination = MemoryDestination()
     first = held(destination, process=ELSEWHERE)
-    _grown_old(destination)
+    grow_old(destination)
     others = [lock_at(destination) for _ in range(2)]
     others[0].await_turn()
     with pytest.raises(LockHeld):
@@ -318,48 +267,6 @@ def test_an_interruption_between_writing_and_noting_leaves_no_lock(monkeypatch: 
     lock.release()
 
     assert destination.objects == {}
-
-
-HOSTILE = {
-    "nothing": b"",
-    "no text": b"\xff\xfe\x00",
-    "a list": b"[]",
-    "deep": b"[" * 8000,
-    "huge": b'{"version": 1, "pid": 1, "token": "' + b"x" * LIMIT_BYTES + b'"}',
-    "a huge number": b'{"version": 1, "pid": ' + b"9" * 5000 + b', "token": "t"}',
-    "another version": b'{"version": 2, "pid": 1, "token": "t"}',
-    "a true version": b'{"version": true, "pid": 1, "token": "t"}',
-    "no number": b'{"version": 1, "pid": "1", "token": "t"}',
-    "a number below zero": b'{"version": 1, "pid": -1, "token": "t"}',
-    "no token": b'{"version": 1, "pid": 1, "token": {}}',
-    "NaN": b'{"version": 1, "pid": NaN, "token": "t"}',
-}
-
-
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_is_no_lock_keeps_others_out_until_it_is_old(data: bytes) -> None:
-    """Whatever stands there is judged by its age alone, and is told without being shown."""
-    destination = MemoryDestination()
-    destination.objects[LOCK] = data
-    with pytest.raises(LockHeld, match="locked by somebody whose lock cannot be read; its last heartbeat"):
-        lock_at(destination).await_turn()
-    _grown_old(destination)
-    lock = held(destination)
-    lock.release()
-    assert destination.objects == {}
-
-
-def test_a_lock_may_say_what_it_will_and_steers_no_terminal() -> None:
-    """Escapes are shown by their codes; what is of no use is left out, and so are unknown keys."""
-    data = (
-        b'{"version": 1, "pid": 7, "token": "t", "more": [1], "run_id": "\\u001b[2J\\nError: x", "host": "'
-        + b"h" * 300
-        + b'", "started_at": "\\u001b]0;title\\u0007"}'
-    )
-
-    told = describe(decode(data))
-
-    assert told == r"run '\x1b[2J\nError: x' on host '', process 7, since a time that it does not tell"
 
 
 def test_a_lock_that_pretends_to_be_dead_here_is_read_as_it_says() -> None:
