@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rivet.config.settings import S3DestinationSettings, Secret
+from rivet.destination.s3.client import make_client
 from rivet.destination.s3.destination import S3Destination
 from rivet.destination.store.retrying import Patience
 from rivet.errors import DestinationDenied
@@ -412,3 +413,25 @@ def _wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_an_sdk_without_the_names_that_its_sockets_are_watched_by(
+    shared_s3_bucket: S3Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests are made as with any other; only cutting them is not possible."""
+
+    class Later:
+        """A client of the SDK that keeps its inner parts elsewhere."""
+
+        def __init__(self, *arguments: Any) -> None:
+            self._client = make_client(*arguments)
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return getattr(self._client, name)
+
+    monkeypatch.setattr("rivet.destination.s3.connection.make_client", Later)
+    with closing(S3Destination(shared_s3_bucket.settings(f"requests/{next(_numbers)}/"), PATIENCE)) as it:
+        it.put("manifest.json", b"data")
+        assert (names(it), it.read("manifest.json")) == (["manifest.json"], b"data")

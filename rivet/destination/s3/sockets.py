@@ -19,9 +19,14 @@ class Sockets:
     def watch(self, client: Any) -> None:
         """Watch a client that has made no connection yet.
 
-        The SDK has no way to cut a request, nor to be given a pool, so its own are made to tell.
+        The SDK has no way to cut a request, nor to be given a pool, so its own are made to tell. Those names
+        are private: where a later SDK has others nothing is watched, and what is under way when the process
+        is asked to stop ends by its own timeouts.
         """
-        pools = client._endpoint.http_session._pool_classes_by_scheme  # noqa: SLF001
+        try:
+            pools = client._endpoint.http_session._pool_classes_by_scheme  # noqa: SLF001
+        except AttributeError:
+            return
         for scheme, pool in list(pools.items()):
             pools[scheme] = type(pool.__name__, (pool,), {"ConnectionCls": self._watched(pool.ConnectionCls)})
 
