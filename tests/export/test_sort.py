@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import resource
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -154,20 +153,56 @@ def test_more_rows_of_one_time_than_fit_keep_the_order_in_which_they_came() -> N
         assert sorted_rows(batches_of(rows, TYPES[1], 13)) == rows
 
 
-def test_large_rows_take_no_more_memory_than_a_few_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows larger than a run are sorted one by one, in temporary files."""
+class Made(Scan):
+    """Batches that are made while they are read; `held` is what Arrow held of them meanwhile."""
+
+    def __init__(self, count: int, make: Callable[[int], pa.RecordBatch]) -> None:
+        super().__init__(())
+        self._made = (make(number) for number in range(count))
+        self._before = pa.total_allocated_bytes()
+        self.held = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._made:
+            self.note()
+            yield batch
+
+    def note(self) -> None:
+        """Look how much is held."""
+        self.held = max(self.held, pa.total_allocated_bytes() - self._before)
+
+
+MIB = 1024**2
+
+
+def large_row(number: int) -> pa.RecordBatch:
+    """Give one row of 8 MiB."""
+    return pa.record_batch({".at": pa.array([number * 7 % 20], TYPES[1]), "text": ["x" * 8 * MIB]})
+
+
+def many_rows(number: int) -> pa.RecordBatch:
+    """Give rows of 2 MiB all together, in an order that no other batch has."""
+    at = [(place * 7919 + number * 104_729) % 2**16 for place in range(2**14)]
+    return pa.record_batch({".at": pa.array(at, TYPES[1]), "text": pa.array(["x" * 116] * 2**14)})
+
+
+@pytest.mark.parametrize(
+    ("make", "batches", "most"), [(large_row, 20, 4 * 8 * MIB), (many_rows, 100, 32 * MIB)]
+)
+def test_memory_holds_a_part_of_the_rows(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[int], pa.RecordBatch], batches: int, most: int
+) -> None:
+    """Rows larger than a run pass one by one, and of many rows as many as a run or a round has."""
     monkeypatch.setattr(sort, "MEMORY_BYTES", 0)
-    large = "x" * 8 * 1024**2
-    batches = [
-        pa.record_batch({".at": pa.array([n * 7 % 40], pa.timestamp("us")), "text": [large]})
-        for n in range(40)
-    ]
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with SortedBatches(Scan(batches), Order(".at")) as scan:
-        seen = [at.value for batch in scan for at in batch.column(0)]
-    assert seen == list(range(40))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    assert grown < 25 * len(large)
+    made = Made(batches, make)
+    last = 0
+    with SortedBatches(made, Order(".at")) as scan:
+        for batch in scan:
+            made.note()
+            assert batch.column(0)[0].value >= last
+            last = batch.column(0)[-1].value
+    assert last == (19 if make is large_row else 2**16 - 1)
+    assert 0 < made.held < most
 
 
 def test_what_fails_in_the_scan_fails_in_who_reads() -> None:

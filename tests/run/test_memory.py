@@ -71,11 +71,23 @@ def test_long_lists_cost_a_multiple_of_one(tmp_path: Path, database: Database, i
     assert peak_of_run(tmp_path, database, query, rows) < 550 * MB
 
 
-def peak_of_run(tmp_path: Path, database: Database, query: str, rows: int) -> int:
+@pytest.mark.parametrize("engine", ["mariadb"])
+def test_a_sort_on_this_side_holds_a_part_of_the_rows(tmp_path: Path, database: Database) -> None:
+    """200 MB in no order of days pass through temporary files; to hold them would take a multiple of that."""
+    made = QUERIES["mariadb"].format(rows=200_000, size=1_000)
+    query = f"SELECT q.*, DATE '2023-01-01' + INTERVAL i * 79 % 100 DAY AS day FROM ({made}) AS q"
+
+    peak = peak_of_run(tmp_path, database, query, 200_000, partition_by="day", sort="rivet")
+
+    assert peak < 400 * MB
+
+
+def peak_of_run(tmp_path: Path, database: Database, query: str, rows: int, **more: str) -> int:
     """Export a query in a process of its own, and give the most memory that it held, in bytes."""
     root = tmp_path / "tree"
-    destination = {"type": "local", "path": str(root)}
-    settings(tmp_path, database.source, {"name": "large", "query": query, "destination": destination})
+    path = f"{root}/{{partition}}/" if "partition_by" in more else str(root)
+    export = {"name": "large", "query": query, "destination": {"type": "local", "path": path}} | more
+    settings(tmp_path, database.source, export)
 
     command = [sys.executable, "-m", "tests.run.memory_driver", "run", "--quiet", "--config"]
     done = subprocess.run(
@@ -83,5 +95,5 @@ def peak_of_run(tmp_path: Path, database: Database, query: str, rows: int) -> in
     )
 
     assert done.returncode == 0, done.stderr
-    assert sum(pq.ParquetFile(path).metadata.num_rows for path in root.glob("*.parquet")) == rows
+    assert sum(pq.ParquetFile(path).metadata.num_rows for path in root.rglob("*.parquet")) == rows
     return int(done.stdout)
