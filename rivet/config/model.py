@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from rivet.config.columns import WITH_UNIT
-from rivet.config.values import Count, Section, Size, Text, TypeWord, number
+from rivet.config.values import Count, Name, Section, Size, Text, TypeWord, number
 
 # Objects that must be restored first: neither readers nor the next run could read them.
 _ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
@@ -193,12 +193,12 @@ class Export(Section):
     table: Text | None = Field(None, description="table or view; exactly one of table, query, query_file")
     query: Text | None = Field(None, description="one SELECT, sent as it is")
     query_file: Text | None = Field(None, description="file that holds the query")
-    exclude: list[Text] | None = Field(None, description="columns left out, with table")
+    exclude: list[Name] | None = Field(None, description="columns left out, with table")
     columns: Annotated[dict[str, _Column], BeforeValidator(_by_column)] | None = Field(
         None, description="types by column, in place of those that check shows; merged column by column"
     )
     mode: Literal["full"] | None = Field(None, description="read everything")
-    partition_by: Text | None = Field(
+    partition_by: Name | None = Field(
         None, description="date or timestamp column; without it the export is one partition"
     )
     partition_granularity: Literal["day", "month", "year"] | None = Field(

@@ -29,6 +29,11 @@ def _text(value: str) -> str:
     return value
 
 
+def _name(value: str) -> str:
+    """Take any name that a database may have given, one of blanks alone too."""
+    return value if value.isspace() else _text(value)
+
+
 def number(value: object) -> object:
     """Refuse true and false, which pydantic would take for numbers; what a variable gave is text."""
     if isinstance(value, bool):
@@ -52,6 +57,7 @@ def _type(value: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_text)]
+Name = Annotated[str, AfterValidator(_name)]
 TypeWord = Annotated[
     str,
     AfterValidator(_type),

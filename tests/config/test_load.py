@@ -247,6 +247,17 @@ def test_names_that_can_be_escaped_are_taken(load: Load, name: str) -> None:
     assert load(SOURCE + ONE_EXPORT.replace("name: events", f"name: '{name}'")).exports[0].name == name
 
 
+def test_a_column_may_be_named_by_blanks(load: Load, refuse: Refuse) -> None:
+    """Databases have such columns; of no name at all there is none."""
+    partitioned = SOURCE + ONE_EXPORT.replace("./out/events", "'./out/{partition}'") + "    exclude: ['  ']\n"
+
+    export = load(partitioned + "    partition_by: ' '\n").exports[0]
+    (problem,) = refuse(partitioned + "    partition_by: ''\n")
+
+    assert (export.partition_by, export.exclude) == (" ", ("  ",))
+    assert "is empty, expected text" in problem.message
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [("missing.yaml", "no such file or directory"), (".", "is a directory")],
