@@ -201,7 +201,9 @@ def _same_export(
         pairs.append(("template", template, mine and mine.template))
     for what, seen, wanted in pairs:
         if seen != wanted:
+            found = f"no {what}" if seen is None else f"{what} {seen!r}"
+            asked = "none" if wanted is None else repr(wanted)
             raise PlanError(
-                f"{destination.uri} holds an export with {what} {seen!r}, and this one has {wanted!r}",
+                f"{destination.uri} holds an export with {found}, and this one has {asked}",
                 hint="give the export a root of its own, or move the old tree away",
             )

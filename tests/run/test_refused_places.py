@@ -29,7 +29,7 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
         "manifest_name 'manifest.json', and this one has '_man",
     ),
     "below": ({"path": "{partition}/parts"}, "template '{partition}', and this one has '{partition}/parts'"),
-    "whole": ({"partition_by": None}, "column 'created_at', and this one has None"),
+    "whole": ({"partition_by": None}, "column 'created_at', and this one has none"),
 }
 
 
@@ -87,7 +87,7 @@ def test_a_tree_without_partitions_is_not_given_to_one_with_them(
 
     error, _ = refused(tmp_path, capsys, sqlite_database.source, by_day(root))
 
-    assert "holds an export with column None, and this one has 'created_at'" in error
+    assert "holds an export with no column, and this one has 'created_at'" in error
 
 
 def _refused_late(

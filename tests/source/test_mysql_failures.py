@@ -101,6 +101,7 @@ def test_an_unreachable_server_is_unavailable(mysql_family: Database, tmp_path: 
                 assert "check host and port" in (error.hint or ""), error
         thread.join()
     assert "mysqld.sock" in str(fail_to_open(replace(settings, host=str(tmp_path))))
+    assert "no server's socket" in str(fail_to_open(replace(settings, host=f"/{'x' * 300}")))
 
 
 def test_a_full_server_is_unavailable(mysql_family: Database) -> None:

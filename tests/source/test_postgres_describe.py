@@ -22,7 +22,7 @@ def test_a_table_is_found_as_the_catalogue_spells_it(postgres_database: Database
     postgres_database.execute(
         'CREATE SCHEMA "Sales"; CREATE TABLE events (a int); CREATE TABLE "Order" (a int);'
         ' CREATE TABLE "order" (a int); CREATE TABLE "Mixed" (a int); CREATE TABLE "Sales"."T.1" (a int);'
-        ' CREATE TABLE "Two" (a int); CREATE TABLE "TWO" (a int)'
+        ' CREATE TABLE "Two" (a int); CREATE TABLE "TWO" (a int); CREATE TABLE "trail " (a int)'
     )
     with source_of(postgres_database).session() as session:
         for written, found in [
@@ -45,6 +45,7 @@ def test_a_table_is_found_as_the_catalogue_spells_it(postgres_database: Database
             ("ORDER", "'public.Order', 'public.order'", "exact case"),
             ('"MIXED"', "no table", "did you mean 'Mixed'"),
             ("event", "no table 'event'", "did you mean 'events'"),
+            ("trail ", "no table 'trail '", "did you mean '\"trail \"'"),
             ('sales."T.2"', "no table", "did you mean 'T.1'"),
             ('"T.1"', "search path", "write Sales.T.1"),
             ("nowhere.events", "no table", "check schema and table"),

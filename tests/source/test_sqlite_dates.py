@@ -191,6 +191,22 @@ def test_the_mend_of_several_columns_names_them_all(sqlite_database: SqliteDatab
     assert hint.endswith("{type: timestamp, unit: s} (or timestamptz, for days in a zone) fits 'n'")
 
 
+def test_the_mend_of_a_great_many_columns_is_a_line(sqlite_database: SqliteDatabase) -> None:
+    """It writes out the first ones, and says of how many more the same holds."""
+    names = [f"column_{i}" for i in range(500)]
+    sqlite_database.execute(
+        f"CREATE TABLE t({', '.join(f'{name} DATE' for name in names)});"
+        f"INSERT INTO t VALUES ({', '.join(['1672531200'] * 500)})"
+    )
+
+    with pytest.raises(ColumnError) as e:
+        probe_of(sqlite_database, "t", None)
+
+    hint = str(e.value.hint)
+    assert '"column_19": string}`, and so on for 480 more columns, for all their values' in hint
+    assert hint.endswith("fits " + ", ".join(map(repr, names[:20])) + " and 480 more columns")
+
+
 @pytest.mark.parametrize("separators", [" ", "T", " T"])
 @pytest.mark.parametrize("indexed", [False, True])
 def test_ranges(sqlite_database: SqliteDatabase, separators: str, *, indexed: bool) -> None:

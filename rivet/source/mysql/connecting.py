@@ -243,8 +243,15 @@ def _check_cipher(login: Login, status: Iterable[Any]) -> None:
 def _socket_of(path: str) -> str:
     """Give the socket that a path names, or the one in the directory that it names."""
     place = Path(path)
-    tried = [place / name for name in _SOCKETS] if place.is_dir() else [place]
-    found = next((file for file in tried if file.is_socket()), None)
+    try:
+        tried = [place / name for name in _SOCKETS] if place.is_dir() else [place]
+        found = next((file for file in tried if file.is_socket()), None)
+    except OSError as exc:
+        problem = (exc.strerror or "it cannot be opened").lower()
+        raise SourceDenied(
+            f"no server's socket can be looked for at {path!r}: {problem}",
+            hint="give this user the right, or write another host",
+        ) from exc
     if found is None:
         raise SourceUnavailable(
             f"no server's socket at {path!r}, tried {', '.join(file.name for file in tried)}",

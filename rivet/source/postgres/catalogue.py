@@ -162,5 +162,7 @@ def _no_such_table(
         )
     names = [name for (name,) in fetch(_NEIGHBOURS, {"schema": schema.text if schema else None})]
     near = near_miss(table.text, names)
+    if near and near != near.strip():
+        near = '"' + near.replace('"', '""') + '"'  # only in quotes does a name begin or end with blanks
     hint = f"did you mean {near!r}?" if near else "check schema and table, and that the user may see them"
     return SourceError(f"no table {text!r} in the source", hint=hint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +94,7 @@ def _system_user() -> str:
 
 def _local_host(port: int) -> str:
     for directory in _SOCKET_DIRECTORIES:
-        if (Path(directory) / f".s.PGSQL.{port}").exists():
-            return directory
+        with suppress(OSError):  # one that this user may not look into
+            if (Path(directory) / f".s.PGSQL.{port}").exists():
+                return directory
     return "localhost"

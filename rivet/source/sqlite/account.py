@@ -21,6 +21,7 @@ from rivet.source.sqlite.identifiers import quoted, value
 from rivet.source.sqlite.readings import Reading
 from rivet.source.sqlite.spans import Span
 from rivet.source.sqlite.types import (
+    HINTED_COLUMNS,
     INEXACT,
     STORAGE_CLASSES,
     cast_hint,
@@ -210,9 +211,12 @@ def _hint(misfits: Mapping[str, Misfit]) -> str:
     if len(misfits) == 1:
         return next(iter(misfits.values())).hint
     hint = misfits_hint({name: m.mend for name, m in misfits.items()})
-    numbers = ", ".join(repr(name) for name, m in misfits.items() if m.is_numbers)
-    if not numbers:
+    counting = [repr(name) for name, m in misfits.items() if m.is_numbers]
+    if not counting:
         return hint
+    numbers, more = ", ".join(counting[:HINTED_COLUMNS]), len(counting) - HINTED_COLUMNS
+    if more > 0:
+        numbers += f" and {wording.counted(more, 'more column')}"
     asked = f"{{type: timestamp, unit: s}} {_OR_INSTANTS}"
     return f"{hint}; where numbers count seconds since 1970 (or ms, us, ns), {asked} fits {numbers}"
 

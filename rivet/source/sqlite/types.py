@@ -6,10 +6,12 @@ SQLite keeps a declared type as the words the user wrote and derives only an aff
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
 
+from rivet import wording
 from rivet.errors import ColumnError
 from rivet.plan.schema import ColumnType, Kind, decimal_type
 from rivet.source.sqlite.identifiers import quoted
@@ -18,6 +20,7 @@ from rivet.source.sqlite.identifiers import quoted
 STORAGE_CLASSES = ("integer", "real", "text", "blob")
 # Beside their counts: the integers that no double equals.
 INEXACT = "inexact"
+HINTED_COLUMNS = 20
 
 _BY_NAME = {
     **dict.fromkeys(("BOOL", "BOOLEAN"), Kind.BOOL),
@@ -109,15 +112,20 @@ def misfit_hint(name: str, asked: str = "string") -> str:
 
 
 def misfits_hint(mends: Mapping[str, str]) -> str:
-    """Say what to do with values that do not fit several columns.
+    """Say what to do with values that do not fit several columns; of many, the first are written out.
 
     Args:
         mends: By column, the type that can hold all its values.
     """
-    types = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {asked}" for name, asked in mends.items())
+    types = ", ".join(
+        f"{json.dumps(name, ensure_ascii=False)}: {asked}"
+        for name, asked in itertools.islice(mends.items(), HINTED_COLUMNS)
+    )
+    more = len(mends) - HINTED_COLUMNS
+    others = f", and so on for {wording.counted(more, 'more column')}," if more > 0 else ""
     return (
-        f"write `columns: {{{types}}}` for all their values, cast them as text in a query, or leave them out "
-        "with `exclude`"
+        f"write `columns: {{{types}}}`{others} for all their values, cast them as text in a query, or leave "
+        "them out with `exclude`"
     )
 
 
