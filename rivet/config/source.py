@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from rivet.config.check import checked
@@ -58,6 +59,22 @@ def source_settings(
     problems += more
     if problems or location is None:
         return None, problems
+    stated = source.model_dump(
+        include={
+            "snapshot",
+            "consistency",
+            "connect_timeout_seconds",
+            "statement_timeout_seconds",
+            "retries",
+            "parallel",
+        },
+        exclude_none=True,
+    )
+    return replace(settings_of(location, tls, directory), **stated), []
+
+
+def settings_of(location: Location, tls: Tls | None, directory: Path) -> SourceSettings:
+    """Say how to connect to a location; of a file the path is meant from the config's folder."""
     sqlite = location.engine == "sqlite"
     return SourceSettings(
         location.engine,
@@ -68,18 +85,7 @@ def source_settings(
         database=None if sqlite else location.database,
         path=tidied(directory / location.database) if sqlite and location.database else None,
         tls=tls,
-        **source.model_dump(
-            include={
-                "snapshot",
-                "consistency",
-                "connect_timeout_seconds",
-                "statement_timeout_seconds",
-                "retries",
-                "parallel",
-            },
-            exclude_none=True,
-        ),
-    ), []
+    )
 
 
 def _way(source: Source, place: Place) -> tuple[str, list[Problem]]:

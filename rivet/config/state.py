@@ -8,10 +8,9 @@ from pathlib import Path
 from rivet.config.check import checked
 from rivet.config.environment import variable
 from rivet.config.model import State
-from rivet.config.paths import tidied
 from rivet.config.place import Place, shown
 from rivet.config.settings import SourceSettings, StateSettings
-from rivet.config.source import tls_settings
+from rivet.config.source import settings_of, tls_settings
 from rivet.config.url import UrlError, parse_url
 from rivet.errors import Problem
 
@@ -57,14 +56,4 @@ def _database(
     except UrlError as error:
         return None, [place.problem(("url_env",), str(error), error.hint)]
     tls, problems = tls_settings(state.tls, location.engine, location, place, directory)
-    sqlite = location.engine == "sqlite"
-    return SourceSettings(
-        location.engine,
-        host=location.host,
-        port=location.port,
-        user=location.user,
-        password=location.password,
-        database=None if sqlite else location.database,
-        path=tidied(directory / location.database) if sqlite and location.database else None,
-        tls=tls,
-    ), problems
+    return settings_of(location, tls, directory), problems
