@@ -167,6 +167,8 @@ def test_a_request_that_arrives_when_another_has_the_tree_replaces_nothing(
         by_day(tmp_path / "none", partition_by="day", lock="off"),
     )
     monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
+    # One partition after the other: nothing else of the run goes on while it stands still.
+    monkeypatch.setattr("rivet.publish.publisher.side_by_side", lambda _, work, items: list(map(work, items)))
 
     def run_over(days: list[int | None]) -> int:
         monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
