@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,12 +21,13 @@ _OF_THE_LINE = {"connection", "keep-alive", "transfer-encoding", "content-length
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer; `is_cut` ends the connection in the middle of its body."""
+    """An answer; `is_cut` ends the connection in the middle of its body, pauses go before each byte of it."""
 
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     is_cut: bool = False
+    pause_seconds: float = 0.0
 
 
 Ending = Literal["reset", "hang"]
@@ -141,7 +143,13 @@ class _Handler(BaseHTTPRequestHandler):
                 size = int(value)
         self.send_header("Content-Length", str(size + (0 if size or not answer.is_cut else 1)))
         self.end_headers()
-        self.wfile.write(answer.body[: size // 2] if answer.is_cut else answer.body)
+        body = answer.body[: size // 2] if answer.is_cut else answer.body
+        if answer.pause_seconds:
+            for byte in body:
+                time.sleep(answer.pause_seconds)
+                self.wfile.write(bytes([byte]))
+        else:
+            self.wfile.write(body)
         if answer.is_cut:
             self.close_connection = True
 

@@ -172,7 +172,7 @@ class GcsConnection:
         if session.closed:
             raise aiohttp.ClientConnectionError("closed")
         patience = self._patience
-        total = None
+        total = patience.connect_timeout_seconds + patience.deadline_seconds
         if data:  # while it is sent nothing is read, so that nothing else would end
             total = patience.connect_timeout_seconds + patience.read_timeout_seconds
             total += len(data) / _LEAST_BYTES_PER_SECOND

@@ -42,7 +42,7 @@ class S3Connection:
         self._lock = threading.Lock()
         self._client: Any = None
         self._is_closed = False
-        self._sockets = Sockets()
+        self._sockets = Sockets(patience.deadline_seconds)
         secrets = (settings.access_key, settings.secret_key, settings.session_token)
         shown = tuple(secret.reveal() for secret in secrets if secret is not None and secret.value)
         self.translator = Translator(self.uri, self._endpoint, shown)

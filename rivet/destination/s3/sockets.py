@@ -1,4 +1,4 @@
-"""The sockets of a client, so that requests under way can be cut from another thread."""
+"""The sockets of a client: requests under way can be cut from another thread, and end by themselves."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
+from rivet.destination.s3.bounded import bounded_answer
+
 
 class Sockets:
-    """Learns of each connection that a client makes."""
+    """Learns of each connection that a client makes.
 
-    def __init__(self) -> None:
+    Args:
+        answer_seconds: In which an answer must have arrived as a whole once it is waited for.
+    """
+
+    def __init__(self, answer_seconds: float) -> None:
+        self._answer = bounded_answer(answer_seconds)
         self._lock = threading.Lock()
         self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
@@ -21,7 +28,7 @@ class Sockets:
 
         The SDK has no way to cut a request, nor to be given a pool, so its own are made to tell. Those names
         are private: where a later SDK has others nothing is watched, and what is under way when the process
-        is asked to stop ends by its own timeouts.
+        is asked to stop ends by its own timeouts, which are for each piece of an answer alone.
         """
         try:
             pools = client._endpoint.http_session._pool_classes_by_scheme  # noqa: SLF001
@@ -45,4 +52,5 @@ class Sockets:
             with self._lock:
                 self._open.add(this.sock)
 
-        return type(connection.__name__, (connection,), {"connect": connect})
+        changes = {"connect": connect, "response_class": self._answer}
+        return type(connection.__name__, (connection,), changes)

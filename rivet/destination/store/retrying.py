@@ -26,7 +26,7 @@ class Patience:
         first_pause_seconds: The longest before the second attempt; it doubles with each, and a random
             share is taken off.
         longest_pause_seconds: Between two attempts.
-        deadline_seconds: After the first attempt began, no other begins.
+        deadline_seconds: After the first attempt began, no other begins; and for one answer as a whole.
         hurry_seconds: For what is under way, and what tidies up, once the process is asked to stop.
     """
 

@@ -1,0 +1,48 @@
+"""Answers whose bytes come one by one, each soon enough, are not waited for without end."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from rivet.destination.gcs.destination import GcsDestination
+from rivet.destination.s3.destination import S3Destination
+from rivet.destination.store.retrying import Patience
+from rivet.errors import DestinationUnavailable
+from tests.destination.stores import names
+from tests.servers.faults import Asked, Forward, Reply, run_fault_proxy
+from tests.servers.gcs import GcsBucket
+from tests.servers.s3 import S3Bucket
+
+# Without the deadline each answer would arrive as a whole in some six seconds or more.
+PATIENCE = Patience(connect_timeout_seconds=1, read_timeout_seconds=30, deadline_seconds=0.5)
+PAUSE_SECONDS = 0.1
+DATA = b"sixty bytes" * 6
+NAME = "day=1/manifest.json"
+
+
+def _slow(_: Asked, forward: Forward) -> Reply:
+    return replace(forward(), pause_seconds=PAUSE_SECONDS)
+
+
+@pytest.mark.parametrize("store", ["s3", "gcs"])
+def test_an_answer_that_trickles(store: str, s3_bucket: S3Bucket, gcs_bucket: GcsBucket) -> None:
+    """Reading an object and listing end with the deadline, and are not begun anew after it."""
+    bucket = s3_bucket if store == "s3" else gcs_bucket
+    bucket.put(f"root/{NAME}", DATA)
+    with run_fault_proxy(bucket.server.endpoint_url) as proxy:
+        for ask in (lambda d: d.read(NAME), names):
+            with closing(_open(bucket, proxy.url)) as destination:
+                proxy.choose = lambda *_: _slow
+                with pytest.raises(DestinationUnavailable, match="did not answer in time"):
+                    ask(destination)
+            assert len(proxy.asked) == 1
+            proxy.spare()
+
+
+def _open(bucket: S3Bucket | GcsBucket, url: str) -> S3Destination | GcsDestination:
+    if isinstance(bucket, S3Bucket):
+        return S3Destination(bucket.at(url).settings("root/"), PATIENCE)
+    return GcsDestination(bucket.at(url).settings("root/"), PATIENCE)
