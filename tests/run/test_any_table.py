@@ -180,7 +180,7 @@ def queries(draw: st.DrawFn, table: Table, engine: str) -> tuple[str, list[tuple
 
 @pytest.mark.parametrize("engine", ENGINES, scope="module")
 def test_any_table_comes_back(engine: str, shared_database: AnyDatabase) -> None:
-    """As a table and as a query, by one scan and by several, values are what was put into the database."""
+    """As a table and as a query, by one scan and by several, whoever sorts, values are what was put in."""
 
     @settings(max_examples=15, derandomize=True, deadline=None, database=None)
     @given(st.data())
@@ -193,6 +193,7 @@ def test_any_table_comes_back(engine: str, shared_database: AnyDatabase) -> None
             "partition_by": table.columns[table.dated],
             "partition_granularity": granularity,
             "scan": data.draw(st.sampled_from(["single", "per_partition"])),
+            "sort": data.draw(st.sampled_from(["source", "rivet"])),
         }
         query, rows, dated = data.draw(queries(table, engine))
         with tempfile.TemporaryDirectory() as directory:
