@@ -12,6 +12,7 @@ from typing import Any, Self
 import psycopg
 import pymysql
 
+from tests.faults.apart import ApartDatabase
 from tests.run.conftest import AnyDatabase
 from tests.run.refusing import MOMENT
 
@@ -37,7 +38,7 @@ _ALTER = {
 class ChangingTable:
     """The table `events`, changed by one transaction for each version."""
 
-    def __init__(self, database: AnyDatabase, engine: str) -> None:
+    def __init__(self, database: AnyDatabase | ApartDatabase, engine: str) -> None:
         self.database = database
         self.version = 0
         self.altered = 0

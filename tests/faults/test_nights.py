@@ -9,6 +9,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,16 @@ import pytest
 from rivet.events import Event
 from rivet.ledger import store as ledger_store
 from rivet.run import run
+from tests.faults.apart import ApartDatabase, run_apart
 from tests.faults.changing import EXTRA, VERSION_ID, Changing, ChangingTable, Row
 from tests.faults.places import Directory, Place, Store, content
 from tests.faults.watching import EXPORT_FILE, marker_of
 from tests.run.conftest import AnyDatabase
 from tests.run.running import by_day, settings
 from tests.run.trees import NULL
+from tests.servers.sqlite import SqliteDatabase
 
-SHORT, LONG = 15, 200
+SHORT, LONG, IN_A_STORE = 15, 200, 60
 WARM = 8
 """Nights after which nothing grows any more."""
 LEDGER_RUNS = 5
@@ -126,8 +129,8 @@ def _as_exported(row: Row, *, has_extra: bool) -> Row:
     [
         ("postgres", "local", SHORT),
         pytest.param("postgres", "local", LONG, marks=pytest.mark.long),
-        pytest.param("mariadb", "s3", LONG, marks=pytest.mark.long),
-        pytest.param("sqlite", "gcs", LONG, marks=pytest.mark.long),
+        pytest.param("mariadb", "s3", IN_A_STORE, marks=pytest.mark.long),
+        pytest.param("sqlite", "gcs", IN_A_STORE, marks=pytest.mark.long),
     ],
 )
 def test_nights(
@@ -139,7 +142,7 @@ def test_nights(
     nights: int,
 ) -> None:
     """Each tree is a version of the table; objects, bytes, ledger, descriptors and threads do not grow."""
-    database: AnyDatabase = request.getfixturevalue(f"{engine}_database")
+    database: AnyDatabase | ApartDatabase = request.getfixturevalue(f"{engine}_database")
     if destination != "local":
         request.getfixturevalue(f"{destination}_bucket")
     # From here on, since servers have directories of their own.
@@ -152,10 +155,12 @@ def test_nights(
         "s3": lambda: Store(request.getfixturevalue("s3_bucket")),
         "gcs": lambda: Store(request.getfixturevalue("gcs_bucket")),
     }
-    table = ChangingTable(database, engine)
-    running = Nights(tmp_path, table, places[destination]())
-
-    used = [running.pass_one(number) for number in range(nights)]
+    with ExitStack() as stack:
+        if isinstance(database, SqliteDatabase):
+            database = stack.enter_context(run_apart(database))
+        table = ChangingTable(database, engine)
+        running = Nights(tmp_path, table, places[destination]())
+        used = [running.pass_one(number) for number in range(nights)]
 
     assert running.changes > nights
     assert table.altered > nights // 8
