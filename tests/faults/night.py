@@ -116,7 +116,9 @@ class Night:
 
     def __init__(self, directory: Path, database: AnyDatabase, engine: str, place: Place) -> None:
         self.place = place
-        self.has_connection = place.has_connection or not isinstance(database, SqliteDatabase)
+        # Of all that is told Rivet can only mask what its config names.
+        is_known = not isinstance(database, SqliteDatabase) or bool(place.environment)
+        self._secret = ODD_PASSWORD if is_known else "nothing"
         self.steps: dict[str, int] = {}
         self._directory = directory
         self._database = database
@@ -137,7 +139,7 @@ class Night:
     def suffer(self, driver: Driver, step: str, side: Side, kind: Kind, turn: int) -> None:
         """Run with a fault, under the eyes of a reader, then without: the tree is old or new, then new."""
         number = turn % self.steps[step]
-        fault = Fault(step=step, side=side, number=number, kind=kind, secret=ODD_PASSWORD)
+        fault = Fault(step=step, side=side, number=number, kind=kind, secret=self._secret)
         ended = self._run(driver, fault)
         self._reader.look()
         allowed: dict[Kind, set[int | None]] = {

@@ -18,8 +18,6 @@ from tests.run.buckets import Bucket
 class Place(Protocol):
     """A destination that can be given any content."""
 
-    has_disk: bool
-    has_connection: bool
     environment: Mapping[str, str]
 
     def hold(self, objects: Mapping[str, bytes]) -> dict[str, Any]:
@@ -35,8 +33,6 @@ class Place(Protocol):
 class Directory:
     """A directory of the disk."""
 
-    has_disk = True
-    has_connection = False
     environment: Mapping[str, str] = {}
 
     def __init__(self, root: Path) -> None:
@@ -64,9 +60,6 @@ class Directory:
 
 class Store:
     """A bucket, where each content has a prefix of its own."""
-
-    has_disk = True  # on which small objects wait
-    has_connection = True
 
     def __init__(self, bucket: Bucket) -> None:
         self.environment: Mapping[str, str] = bucket.environment

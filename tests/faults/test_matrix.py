@@ -91,8 +91,9 @@ def night(
                     "s3": lambda: Store(s3.make_bucket()),
                     "gcs": lambda: Store(gcs.make_bucket()),
                 }
-                made[source, destination] = Night(directory, database, source, places[destination]())
-                made[source, destination].rehearse(driver)
+                night = Night(directory, database, source, places[destination]())
+                night.rehearse(driver)
+                made[source, destination] = night
             return made[source, destination]
 
         yield give
