@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,8 @@ def test_they_stop_the_run_before_anything_is_written(
     outcome = running.run_one(tmp_path, database.source, _export(tmp_path))
 
     assert outcome.exit_code == 2, outcome.error
-    for name, count in _counts(engine).items():
-        assert f"column {name!r}: {count} of 7 rows hold a value" in (outcome.error or "")
+    for name, count in _counts(engine).items():  # a reason that has been told is not told again
+        assert re.search(f"column {name!r}: {count} of 7 rows (hold a value|likewise)", outcome.error or "")
     assert "unrepresentable: null" in (outcome.hint or "")
     assert not (tmp_path / "tree").exists()
 

@@ -94,7 +94,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "too large a sort": (
         {"max_sort_size": 1},
-        f"{EXPORT}.max_sort_size: the source would sort about ",
+        f"{EXPORT}.max_sort_size: about ",
         "create an index that leads with the partition column, or raise max_sort_size",
     ),
     "two statements": (
