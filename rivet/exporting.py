@@ -33,7 +33,7 @@ from rivet.publish.vanished import decide_vanished
 from rivet.record import Record
 from rivet.retrying import begun_anew
 from rivet.source.protocol import Source
-from rivet.wording import counted
+from rivet.telling import Telling
 
 # With `publish: eager`, partitions that have been passed are published in groups, since each group
 # rewrites the export file.
@@ -133,13 +133,15 @@ class _Export:
         self._tree = tree
         self._turn = turn
         self._account = Account()
-        self._rows_told = 0
+        self._telling = Telling(
+            context.listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
+        )
         self._warnings = [*record.described.run_advice, *tree.warnings(), *self._changes()]
 
     def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
         refuse_vanished(self._export, self._prepared, self._tree.entries.values())
         self._turn.hold()
-        self._tell_plan()
+        self._telling.plan(self._warnings)
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
         self._tree = recover(self._record.destination, self._layout, self._tree, self._turn)
         publisher = Publisher(
@@ -148,7 +150,7 @@ class _Export:
             self._tree,
             self._record.blank(),
             fence=self._turn,
-            on_wave=self._tell_wave,
+            on_wave=self._telling.wave,
         )
         publisher.begin()
         try:
@@ -178,13 +180,13 @@ class _Export:
 
         run_scans(
             self._prepared.scans,
-            lambda scan: ahead.read(self._described, scan, self._tell_rows),
+            lambda scan: ahead.read(self._described, scan, self._telling.rows),
             stager,
             self._account,
             shape=self._shape(),
             splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
             partition_of=self._layout.partition,
-            on_rows=self._tell_rows,
+            on_rows=self._telling.rows,
             on_passed=on_passed,
         )
         expected = None
@@ -234,14 +236,12 @@ class _Export:
         null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
         finished = publisher.complete(self._record.finished(account, null_rows))
         tally = publisher.tally
-        facts: dict[str, object] = {
-            "written": tally.written,
-            "unchanged": tally.unchanged,
-            "removed": tally.removed,
-            "bytes_written": tally.bytes_written,
-        }
-        message = f"{counted(tally.written, 'partition')} published"
-        self._context.listener(Event("published", self._export.name, message, facts))
+        self._telling.published(
+            written=tally.written,
+            unchanged=tally.unchanged,
+            removed=tally.removed,
+            bytes_written=tally.bytes_written,
+        )
         return ExportOutcome(
             name=self._export.name,
             status="complete",
@@ -307,31 +307,3 @@ class _Export:
                 added.add(partition.path)
             window = self._axis.window_of(window.end)
         return added
-
-    def _tell_plan(self) -> None:
-        for warning in self._warnings:
-            self._context.listener(Event("warning", self._export.name, warning))
-        probe, scans = self._prepared.probe, len(self._prepared.scans)
-        facts: dict[str, object] = {
-            "rows": probe.rows,
-            "null_rows": probe.null_partition_rows,
-            "unrepresentable_rows": dict(probe.unrepresentable),
-            "scans": scans,
-            "indexed": self._described.is_indexed,
-            "sort_bytes": self._prepared.sort_bytes,
-            "consistency": self._described.relation.consistency.value,
-        }
-        message = f"{counted(probe.rows, 'row')}, {counted(scans, 'scan')}"
-        self._context.listener(Event("planned", self._export.name, message, facts))
-
-    def _tell_rows(self, rows: int) -> None:
-        """Tell the rows that the source has sent; where they are sorted here they pass once more."""
-        self._rows_told = max(self._rows_told, rows)
-        self._tell_progress({"rows": self._rows_told})
-
-    def _tell_wave(self, published: int, of: int) -> None:
-        self._tell_progress({"rows": self._account.rows, "published": published, "to_publish": of})
-
-    def _tell_progress(self, facts: dict[str, object]) -> None:
-        facts |= {"of": self._prepared.probe.rows, "uploaded_bytes": self._record.destination.uploaded_bytes}
-        self._context.listener(Event("progress", self._export.name, "", facts))
