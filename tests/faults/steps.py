@@ -27,6 +27,7 @@ from rivet.publish.publisher import Publisher
 from rivet.source.mysql.session import MysqlSession
 from rivet.source.postgres.session import PostgresSession
 from rivet.source.sqlite.session import SqliteSession
+from rivet.telling import Telling
 
 Kind = Literal["kill", "bug", "unavailable", "cut", "full"]
 Side = Literal["before", "after"]
@@ -175,7 +176,7 @@ def _hooks() -> Iterator[tuple[Any, str, Namer]]:
     for session in (PostgresSession, MysqlSession, SqliteSession):
         yield session, "probe", _always("probed")
     yield rivet.exporting._Export, "_scan", _always("scanned")
-    yield rivet.exporting._Export, "_tell_rows", _always("rows read")
+    yield Telling, "rows", _always("rows read")
     yield Publisher, "complete", _always("accounted")
     for staged in (LocalStaged, StoreStaged):
         yield staged, "write", lambda file, _: "part written" if _is_part(file) else None
