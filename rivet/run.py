@@ -221,7 +221,8 @@ def _failed(export: ExportSettings, error: RivetError) -> ExportOutcome:
 def _struck(export: ExportSettings, cause: BaseException) -> ExportOutcome:
     """Fail an export that was interrupted or met a bug; a bug's words may hold a secret, so none is taken."""
     if isinstance(cause, KeyboardInterrupt):
-        return _failed(export, Interrupted("interrupted"))
+        hint = "run the same command again: it finishes or undoes what was begun"
+        return _failed(export, Interrupted("interrupted", hint=hint))
     return _failed(export, RivetError("internal error"))
 
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from rivet.errors import Interrupted
-from rivet.interruption import hurry_all
+from rivet.interruption import hurry_all, postpone
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -22,9 +22,10 @@ _AGAIN_SECONDS = 0.05
 class Stop:
     """What the process does when it is asked to stop, once `install` was called.
 
-    The first signal raises KeyboardInterrupt in the main thread, unless the ending is already being
-    delivered. The second does nothing, since `timeout` signals the process and then its group. The third
-    ends the process at once: a killed run leaves every partition old or new.
+    The first signal raises KeyboardInterrupt in the main thread, once a step that readers must see as one is
+    done, unless the ending is already being delivered. The second does nothing, since `timeout` signals the
+    process and then its group. The third ends the process at once: a killed run leaves every partition old or
+    new.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,8 @@ class Stop:
         if not self._settled:
             self._settled = True
             self._number = signal.Signals(number)
-            raise KeyboardInterrupt
+            if not postpone():
+                raise KeyboardInterrupt
 
     def _unraisable(self, lost: UnraisableHookArgs) -> None:
         """Ask once more where the interrupt came inside a callback or a finaliser, which no error leaves."""

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 from rivet.destination.protocol import Destination
 from rivet.errors import ObjectNotFound
+from rivet.interruption import finishing
 from rivet.lock.protocol import Lock
 
 Result = TypeVar("Result")
@@ -39,8 +40,9 @@ class Turn:
 
     def __exit__(self, *_: object) -> None:
         """Release the lock, if it is held, and remove a root in which nothing else was."""
-        self._lock.release()
-        self._destination.remove_root_if_empty()
+        with finishing():
+            self._lock.release()
+            self._destination.remove_root_if_empty()
 
     def take(self, work: Callable[[], Result]) -> Result:
         """Do work, which calls `hold` before it changes anything, when nobody else is at work on the tree.

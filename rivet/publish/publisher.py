@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from rivet.destination.protocol import Destination
 from rivet.errors import LockHeld, LockLost, ObjectNotFound
 from rivet.export.staged import StagedPartition
+from rivet.interruption import finishing
 from rivet.manifest.model import ExportFile, PartitionEntry, Pending, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child
@@ -123,7 +124,8 @@ class Publisher:
         try:
             for start in range(0, len(changed), self._wave_partitions):
                 self._on_wave(start, len(changed))
-                self._publish_wave(changed[start : start + self._wave_partitions])
+                with finishing():  # a reader who globs must not find old and new until the next run
+                    self._publish_wave(changed[start : start + self._wave_partitions])
                 # What waits on this side for a store no other run can sweep.
                 self._announcement.must_stand()
             self._on_wave(len(changed), len(changed))
@@ -133,7 +135,8 @@ class Publisher:
                 self._announcement.must_stand()
             raise
         for start in range(0, len(vanished), self._wave_partitions):
-            self._remove_wave(vanished[start : start + self._wave_partitions])
+            with finishing():
+                self._remove_wave(vanished[start : start + self._wave_partitions])
         self._in_wave = False
 
     def keep(self, vanished: Sequence[PartitionEntry]) -> None:
@@ -200,9 +203,10 @@ class Publisher:
             return self._with_entries(
                 replace(self._blank, status="partial" if self._entries else "publishing")
             )
-        return self._with_entries(
-            replace(export, status="partial" if self._was_recovered or self._has_published else export.status)
-        )
+        # A run that was killed before it published has left the tree as it was.
+        was_broken_off = export.pending is not None and bool(export.pending.partitions)
+        is_partial = was_broken_off or self._has_published
+        return self._with_entries(replace(export, status="partial" if is_partial else export.status))
 
     def _with_entries(self, export: ExportFile) -> ExportFile:
         # NULL last; labels sort by their windows, which for years 0 to 9999 is as text.

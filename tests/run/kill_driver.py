@@ -1,7 +1,8 @@
-"""Runs a config again and again in child processes, each killed at a later change of the destination.
+"""Runs a config again and again in child processes, each signalled at a later change of the destination.
 
-Reads the number of the change from standard input, a line each, and answers `killed` or the exit code of a
-run that made fewer changes. Forking from one process that has everything imported makes each run cheap.
+Reads the number of the change and the name of the signal from standard input, a line each, and answers
+`killed` or the exit code of a run that made fewer changes or ended in order. Forking from one process that
+has everything imported makes each run cheap.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ CHANGES = [
 ]
 
 
-def _killing(method: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
+def _signalling(method: Callable[..., Any], left: list[int], number: signal.Signals) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         left[0] -= 1
-        if left[0] < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if left[0] == -1:
+            os.kill(os.getpid(), number)
         return method(*args, **kwargs)
 
     return wrapped
 
 
-def _run_killed_at(change: int) -> str:
+def _run_signalled_at(change: int, number: signal.Signals) -> str:
     child = os.fork()
     if child == 0:
         left = [change]
         for owner, name in CHANGES:
-            setattr(owner, name, _killing(getattr(owner, name), left))
+            setattr(owner, name, _signalling(getattr(owner, name), left, number))
         code = 1
         try:
             code = main()
@@ -62,5 +63,6 @@ def _run_killed_at(change: int) -> str:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        sys.stdout.write(_run_killed_at(int(line)) + "\n")
+        place, name = line.split()
+        sys.stdout.write(_run_signalled_at(int(place), signal.Signals[name]) + "\n")
         sys.stdout.flush()

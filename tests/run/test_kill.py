@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rivet.destination.local import LocalDestination
+from rivet.validate import validate
 from tests.run.running import by_day, run_well, settings
 from tests.run.trees import NULL, Rows, is_ready, rows_by_glob, rows_by_manifest, snapshot
 from tests.servers.sqlite import SqliteDatabase
@@ -53,10 +55,10 @@ def _driver(config: Path) -> Iterator[subprocess.Popen[str]]:
         driver.communicate()
 
 
-def _ask(driver: subprocess.Popen[str], change: int) -> str:
+def _ask(driver: subprocess.Popen[str], change: int, signal: str = "SIGKILL") -> str:
     assert driver.stdin is not None
     assert driver.stdout is not None
-    driver.stdin.write(f"{change}\n")
+    driver.stdin.write(f"{change} {signal}\n")
     driver.stdin.flush()
     return driver.stdout.readline().strip()
 
@@ -101,6 +103,41 @@ def test_killed_at_any_change_the_tree_is_old_or_new_and_the_next_run_ends_right
 
     assert answer == "0"
     assert change > 20
+    assert rows_by_manifest(root) == new
+
+
+def test_stopped_at_any_change_the_tree_is_whole_for_every_reader(
+    tmp_path: Path, sqlite_database: SqliteDatabase
+) -> None:
+    """SIGTERM lets the partitions in hand be finished: no row twice by glob, no marker missing."""
+    root, before = tmp_path / "tree", tmp_path / "before"
+    sqlite_database.execute(FIRST_NIGHT)
+    export = by_day(root)
+    run_well(tmp_path, sqlite_database.source, export)
+    old = _source_rows(sqlite_database)
+    shutil.copytree(root, before)
+    sqlite_database.execute(SECOND_NIGHT)
+    new = _source_rows(sqlite_database)
+    settings(tmp_path, sqlite_database.source, export)
+    answers = []
+    with _driver(tmp_path / "rivet.yaml") as driver:
+        for change in range(500):
+            shutil.rmtree(root)
+            shutil.copytree(before, root)
+            answers.append(_ask(driver, change, "SIGTERM"))
+            seen = rows_by_manifest(root)
+            for label in {*old, *new}:
+                assert seen.get(label, []) in (old.get(label, []), new.get(label, [])), (change, label)
+            standing = sorted((row for rows in seen.values() for row in rows), key=repr)
+            assert rows_by_glob(root) == standing, change
+            partitions = [p for p in root.glob("created_at=*") if any(p.iterdir())]
+            assert all(is_ready(partition) for partition in partitions), change
+            assert not (root / "_rivet_lock.json").exists(), change
+            if answers[-1] == "0" and seen == new:
+                break
+
+    assert answers.count("130") > 20
+    assert run_well(tmp_path, sqlite_database.source, export, validate=True).rows == 7
     assert rows_by_manifest(root) == new
 
 
@@ -153,3 +190,23 @@ def test_a_run_that_fails_before_it_publishes_leaves_the_tree_as_it_was(
         run_well(tmp_path, sqlite_database.source, by_day(root))
 
     assert snapshot(root) == before
+
+
+def test_runs_that_publish_nothing_leave_a_whole_tree_whole(
+    tmp_path: Path, sqlite_database: SqliteDatabase
+) -> None:
+    """A run killed before it published, then one that fails: the tree validates as what it still is."""
+    root = tmp_path / "tree"
+    sqlite_database.execute(FIRST_NIGHT)
+    export = by_day(root)
+    run_well(tmp_path, sqlite_database.source, export)
+    old = rows_by_manifest(root)
+    sqlite_database.execute(SECOND_NIGHT)
+    settings(tmp_path, sqlite_database.source, export)
+    with _driver(tmp_path / "rivet.yaml") as driver:
+        for change in range(6, 12):  # the run is recorded, and stages
+            assert _ask(driver, change) == "killed"
+            assert _ask(driver, 9, "SIGTERM") == "130"
+            assert rows_by_manifest(root) == old, change
+            verdict = validate(LocalDestination(root), depth="full")
+            assert verdict.passed, (change, verdict.findings)
