@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,11 @@ os.environ |= {
     "AWS_EC2_METADATA_DISABLED": "true",
     "CLOUDSDK_CONFIG": os.devnull,
 }
+
+
+# A shell starts what it runs in the background with SIGINT ignored, and children inherit that: tests that
+# interrupt themselves, or a command, would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
