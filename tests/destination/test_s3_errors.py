@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -131,6 +132,27 @@ def test_nothing_answers() -> None:
 
     assert isinstance(error, DestinationUnavailable)
     assert "did not answer in time" in str(error)
+
+
+def test_a_line_that_breaks_inside_a_refusal() -> None:
+    """An answer that breaks off while the store says what is wrong is a broken line, like any other."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            while True:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                with client:
+                    client.recv(65536)
+                    client.sendall(b"HTTP/1.1 503 Slow Down\r\nContent-Length: 1000\r\n\r\n<Error>")
+
+        threading.Thread(target=answer, daemon=True).start()
+        error = _fails(_stub(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        server.shutdown(socket.SHUT_RDWR)
+
+    assert isinstance(error, DestinationUnavailable)
 
 
 def test_untrusted_certificate(s3_tls: S3Server) -> None:

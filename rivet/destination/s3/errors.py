@@ -10,11 +10,14 @@ from urllib.parse import urlsplit
 
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError as TransportError
 
 from rivet.destination.s3.meanings import BUCKET, GARBLED, REGION, meaning_of
 from rivet.destination.s3.meanings import code_of as code_of
 from rivet.errors import ObjectNotFound, RivetError
 
+# What lies below the SDK comes through where a line breaks inside the body of an answer.
+_RAISED = (sdk.ClientError, sdk.BotoCoreError, ResponseParserError, TransportError, OSError, ValueError)
 # A user and a password in a URL.
 _USER = re.compile(r"(?<=://)[^/\s\"'`]*@")
 
@@ -36,7 +39,7 @@ class Translator:
         """Raise the SDK's errors in the block as Rivet's, naming bucket and endpoint."""
         try:
             yield
-        except (sdk.ClientError, sdk.BotoCoreError, ResponseParserError, OSError, ValueError) as exc:
+        except _RAISED as exc:
             raise self._error(action, key, exc) from exc
         except LookupError as exc:  # the SDK takes for granted what an answer must hold
             raise self.garbled(action, key) from exc

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError as TransportError
 
 from rivet.errors import (
     DestinationDenied,
@@ -210,7 +211,7 @@ _BY_CLASS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], Me
     ((sdk.ConnectTimeoutError, sdk.ReadTimeoutError), _SILENT),
     ((sdk.EndpointConnectionError, sdk.ProxyConnectionError), _UNREACHABLE),
     ((ResponseParserError,), GARBLED),
-    ((sdk.HTTPClientError, sdk.ConnectionError, sdk.IncompleteReadError, OSError), _CUT),
+    ((sdk.HTTPClientError, sdk.ConnectionError, sdk.IncompleteReadError, TransportError, OSError), _CUT),
 )
 
 
