@@ -34,8 +34,8 @@ def names(engine: str) -> st.SearchStrategy[str]:
     free = st.text(st.sampled_from(SIGNS + letters), min_size=1, max_size=LIMITS[engine] // 4)
 
     def is_allowed(name: str) -> bool:
-        # MySQL's manual, "Schema Object Names": none ends in a space.
-        return engine != "mariadb" or name.strip(" ") == name
+        # MySQL's manual, "Schema Object Names": none ends in a space. None is blank, either.
+        return engine != "mariadb" or (name.strip(" ") == name and bool(name.strip()))
 
     return (st.sampled_from(WORDS) | free).filter(is_allowed)
 
