@@ -178,3 +178,22 @@ def _at(moment: str, act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("rivet.exporting.prepare", acting)
     return lambda event: act() if event.kind == "planned" and moment == "probed" else None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_kept_partition_of_an_older_type_is_told_by_validation(
+    tmp_path: Path, database: AnyDatabase, engine: str
+) -> None:
+    """A column is retyped, a day purged and kept: the run warns, and validation names the old schema."""
+    make_events(database, engine)
+    root = tmp_path / "tree"
+    run_well(tmp_path, database.source, by_day(root))
+    first, second, *_ = sorted(label for label in rows_by_manifest(root) if label[0].isdigit())
+    database.execute(f"DELETE FROM events WHERE created_at < '{second}'")
+    database.execute(RETYPED[engine])
+
+    outcome = run_well(tmp_path, database.source, by_day(root, vanished="keep"))
+
+    assert any("columns have changed" in warning for warning in outcome.warnings)
+    found = {(str(f.code), f.path) for f in validate(LocalDestination(root), depth="full").findings}
+    assert ("partition_schema", f"created_at={first}") in found
