@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from rivet.destination.local_staged import LocalStaged
 from rivet.events import Event
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import make_events
 from tests.run.running import by_day, run_well
 
-# So large that a scan hands over several batches: the reader looks while rows are being staged.
+# So large that a scan hands over several batches, and that one day is no longer like another.
 MANY = {
     "postgres": "SELECT i, timestamp '2023-01-01' + i * interval '10 seconds', repeat(md5(i::text), 4) "
     "FROM generate_series(100, 59999) i",
@@ -31,9 +32,9 @@ def _count(root: Path) -> int:
 @pytest.mark.parametrize("scan", ["single", "per_partition"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_reader_never_counts_a_staged_row(
-    tmp_path: Path, database: AnyDatabase, engine: str, scan: str
+    tmp_path: Path, database: AnyDatabase, engine: str, scan: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At every event before publishing a glob counts the old rows exactly, and after it the new ones."""
+    """After each staged part and at every event a glob counts the old rows, and once published the new."""
     make_events(database, engine)
     database.execute(
         "ALTER TABLE events "
@@ -50,17 +51,32 @@ def test_a_reader_never_counts_a_staged_row(
     new = 11 + 59_900
     seen: list[tuple[bool, int, int]] = []
 
-    def look(event: Event) -> None:
+    def look(*, is_published: bool) -> None:
         staged = root / "_rivet_staging"
         files = [path for path in staged.rglob("*") if path.is_file()] if staged.exists() else []
-        # So few partitions are published together: a run says 0 of them before, and all of them after.
-        seen.append((bool(event.facts.get("published")), _count(root), len(files)))
+        seen.append((is_published, _count(root), len(files)))
 
-    run_well(tmp_path, database.source, by_day(root, scan=scan), listener=look)
+    finish = LocalStaged.finish
+
+    def finish_and_look(file: LocalStaged) -> None:
+        finish(file)
+        if file.target.endswith(".parquet"):
+            look(is_published=False)
+
+    monkeypatch.setattr(LocalStaged, "finish", finish_and_look)
+    run_well(
+        tmp_path,
+        database.source,
+        by_day(root, scan=scan),
+        # So few partitions are published together: a run says 0 of them before, and all of them after.
+        listener=lambda event: look(is_published=bool(event.facts.get("published"))),
+    )
 
     published = [is_published for is_published, _, _ in seen].index(True)
     assert {count for _, count, _ in seen[:published]} == {old}
     assert {count for _, count, _ in seen[published:]} == {new}
-    # The reader did look while rows were staged, not only before and after.
-    assert sum(files > 0 for _, _, files in seen[:published]) >= 2
+    # The reader did look while rows were staged, once for each part at least, not only before and after.
+    parts = len(list(root.rglob("*.parquet")))
+    assert parts > 2
+    assert sum(files > 0 for _, _, files in seen[:published]) >= parts
     assert _count(root) == new
