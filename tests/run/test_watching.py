@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from rivet.destination.local_staged import LocalStaged
-from rivet.events import Event
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import make_events
 from tests.run.running import by_day, run_well
