@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rivet.destination.protocol import Destination
 from rivet.errors import DestinationError, NoConditionalWrites
 from rivet.lock.object_lock import Clock, Hear, ObjectLock
 from rivet.lock.protocol import Lock, NoLock
+from rivet.state_directory import state_directory
 
 
 def open_lock(
@@ -98,12 +100,10 @@ def _digest(uri: str) -> str:
 
 
 def _state_directory() -> Path:
-    """Give the user's state directory, by the XDG Base Directory Specification 0.8."""
-    named = Path(os.environ.get("XDG_STATE_HOME", ""))
-    try:
-        return (named if named.is_absolute() else Path.home() / ".local/state") / "rivet"
-    except RuntimeError as exc:
+    directory = state_directory(os.environ, sys.platform, Path.home)
+    if directory is None:
         raise DestinationError(
             "this user has no home directory to keep a lock in",
             hint="set XDG_STATE_HOME, or write `lock: off` into the export",
-        ) from exc
+        )
+    return directory

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from rivet.destination.memory import MemoryDestination
 from rivet.errors import DestinationError, LockHeld, NoConditionalWrites
+from rivet.ledger.place import default_path
 from rivet.lock.opening import open_lock
 from rivet.lock.protocol import Lock
 from tests.destination.stores import RUN
@@ -63,6 +66,21 @@ def test_the_lock_is_kept_on_this_machine(state: Path) -> None:
     again.release()
 
 
+def test_the_lock_lies_where_the_ledger_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One directory of a user holds both, also where the system's own is not that of XDG."""
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    lock = _lock(Ignoring())
+    lock.await_turn()
+    assert lock.hold()
+
+    (path,) = tmp_path.rglob(LOCK)
+    ledger = default_path(os.environ, sys.platform, Path.home)
+    assert path.is_relative_to(ledger.parent / "locks")
+    lock.release()
+
+
 def test_without_a_home_there_is_no_lock_and_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to write instead."""
 
@@ -70,6 +88,7 @@ def test_without_a_home_there_is_no_lock_and_no_run(monkeypatch: pytest.MonkeyPa
         raise RuntimeError
 
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(Path, "home", nowhere)
     lock = _lock(Ignoring())
     lock.await_turn()
