@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, Any, Literal, TypedDict
 
+import rivet.attempt
 import rivet.destination.local
 import rivet.exporting
 from rivet.destination.gcs.bucket import GcsBucket
@@ -84,13 +85,13 @@ class Steps:
         for owner, method, name in _hooks():
             setattr(owner, method, self._hooked(getattr(owner, method), name))
         # A short run is over before its lock is renewed: this one reads no sooner than that.
-        scan = rivet.exporting._Export._scan
+        scan = rivet.attempt.Attempt._scan
 
         def scanned(*args: Any) -> None:
             self._renewed.wait(5)
             scan(*args)
 
-        setattr(rivet.exporting._Export, "_scan", scanned)  # noqa: B010 - mypy knows its type
+        setattr(rivet.attempt.Attempt, "_scan", scanned)  # noqa: B010 - mypy knows its type
         if self._fault is not None and self._fault["kind"] == "full":
             _make_disks_that_fill()
 
@@ -165,17 +166,17 @@ def _make_disks_that_fill() -> None:
 def _hooks() -> Iterator[tuple[Any, str, Namer]]:
     """Give each hook: whose method it is before and after which a step is, and the name of the step."""
     whole = {
-        "described": "describe",
-        "tree read": "read_tree",
-        "planned": "refuse_vanished",
-        "recovered": "recover",
-        "proved": "prove",
+        "described": (rivet.exporting, "describe"),
+        "tree read": (rivet.exporting, "read_tree"),
+        "planned": (rivet.attempt, "refuse_vanished"),
+        "recovered": (rivet.attempt, "recover"),
+        "proved": (rivet.attempt, "prove"),
     }
-    for step, function in whole.items():
-        yield rivet.exporting, function, _always(step)
+    for step, (module, function) in whole.items():
+        yield module, function, _always(step)
     for session in (PostgresSession, MysqlSession, SqliteSession):
         yield session, "probe", _always("probed")
-    yield rivet.exporting._Export, "_scan", _always("scanned")
+    yield rivet.attempt.Attempt, "_scan", _always("scanned")
     yield Telling, "rows", _always("rows read")
     yield Publisher, "complete", _always("accounted")
     for staged in (LocalStaged, StoreStaged):

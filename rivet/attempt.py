@@ -1,0 +1,229 @@
+"""One attempt at one export: scan, prove, publish, account."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+
+from rivet.ahead import ReadAhead
+from rivet.errors import RivetError, SourceStopped, SourceUnavailable
+from rivet.events import Listener
+from rivet.export.parts import ParquetSettings
+from rivet.export.scan import Account, Shape, prove, run_scans
+from rivet.export.split import Splitter
+from rivet.export.stage import Stager
+from rivet.ledger.entries import ChangeEntry
+from rivet.lock.turn import Turn
+from rivet.outcome import ExportOutcome
+from rivet.plan.changes import changed_columns
+from rivet.plan.names import SUCCESS_FILE
+from rivet.prepare import Prepared, refuse_vanished
+from rivet.publish.publisher import Publisher
+from rivet.publish.recover import recover
+from rivet.publish.tree import Tree
+from rivet.publish.vanished import decide_vanished
+from rivet.record import Record
+from rivet.telling import Telling
+
+# With `publish: eager`, partitions that have been passed are published in groups, since each group
+# rewrites the export file.
+_EAGER_GROUP_PARTITIONS = 64
+
+
+class Attempt:
+    """One attempt at an export whose plan stands, from the first staged row to the account."""
+
+    def __init__(
+        self, record: Record, prepared: Prepared, tree: Tree, turn: Turn, listener: Listener
+    ) -> None:
+        self._record = record
+        self._export = record.export
+        self._described = record.described
+        self._layout = record.described.layout
+        self._axis = record.described.axis
+        self._prepared = prepared
+        self._tree = tree
+        self._turn = turn
+        self._account = Account()
+        self._telling = Telling(
+            listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
+        )
+        self._warnings = [*record.described.run_advice, *tree.warnings(), *self._changes()]
+
+    def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
+        """Read, prove, publish and account.
+
+        Args:
+            ahead: Reads the scans, one of which may have begun.
+            snapshot: What holds the source's snapshot; closed once everything is read.
+
+        Raises:
+            RivetError: As `rivet.exporting.run_export` says.
+        """
+        refuse_vanished(self._export, self._prepared, self._tree.entries.values())
+        self._turn.hold()
+        self._telling.plan(self._warnings)
+        # From here on what counts is the tree as it stands after a killed run was finished or undone.
+        self._tree = recover(self._record.destination, self._layout, self._tree, self._turn)
+        publisher = Publisher(
+            self._record.destination,
+            self._layout,
+            self._tree,
+            self._record.blank(),
+            fence=self._turn,
+            on_wave=self._telling.wave,
+        )
+        publisher.begin()
+        try:
+            with self._stager() as stager:
+                self._scan(ahead, stager, publisher)
+                snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
+                return self._publish(stager, publisher)
+        except BaseException as error:
+            with suppress(RivetError):
+                publisher.abandon()
+            if isinstance(error, SourceUnavailable) and (publisher.tally.written or publisher.tally.removed):
+                # Of two moments, one is published already: the next run reads all of one moment again.
+                raise SourceStopped(str(error), hint=error.hint) from error
+            raise
+
+    def _scan(self, ahead: ReadAhead, stager: Stager, publisher: Publisher) -> None:
+        relation, column = self._described.relation, self._described.column
+        passed = 0
+
+        def on_passed() -> None:
+            nonlocal passed
+            passed += 1
+            if self._export.publish == "eager" and passed % _EAGER_GROUP_PARTITIONS == 0:
+                partitions = stager.take()
+                publisher.publish(partitions)
+                stager.release(partitions)
+
+        run_scans(
+            self._prepared.scans,
+            lambda scan: ahead.read(self._described, scan, self._telling.rows),
+            stager,
+            self._account,
+            shape=self._shape(),
+            splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
+            partition_of=self._layout.partition,
+            on_rows=self._telling.rows,
+            on_passed=on_passed,
+        )
+        expected = None
+        if self._prepared.counts is not None and self._axis is not None:
+            windows = [(self._axis.window_of(c.start), c.rows) for c in self._prepared.counts]
+            expected = {self._layout.partition(window).path: rows for window, rows in windows}
+        null_path = None if self._axis is None else self._layout.partition(None).path
+        prove(
+            self._account,
+            self._prepared.probe,
+            relation.consistency,
+            axis=self._axis,
+            null_path=null_path,
+            expected=expected,
+        )
+
+    def _changes(self) -> list[str]:
+        """Tell how the columns differ from those of the run before."""
+        if self._tree.export is None:
+            return []
+        changes = changed_columns(self._tree.export.schema, self._record.blank().schema)
+        since = f"the columns have changed since run {self._tree.export.run_id!r}"
+        return [f"{since}: {changes}"] if changes else []
+
+    def _shape(self) -> Shape:
+        names = tuple(c.name for c in self._described.relation.columns)
+        nulled = self._described.relation.nulled
+        partitioning = self._layout.partitioning
+        dropped = None if partitioning is None or partitioning.in_files else partitioning.column
+        return Shape(names, tuple(name for name in names if name in nulled), dropped)
+
+    def _publish(self, stager: Stager, publisher: Publisher) -> ExportOutcome:
+        account = self._account
+        present = set(account.by_path)
+        if not self._export.skip_empty:
+            present |= self._add_empty(stager)
+        partitions = stager.take()
+        vanished = decide_vanished(
+            self._tree.entries.values(),
+            present,
+            policy=self._export.vanished,
+            axis=self._axis,
+            span=account.span,
+        )
+        publisher.publish(partitions, vanished.remove)
+        publisher.keep(vanished.keep)
+        null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
+        finished = publisher.complete(self._record.finished(account, null_rows))
+        tally = publisher.tally
+        self._telling.published(
+            written=tally.written,
+            unchanged=tally.unchanged,
+            removed=tally.removed,
+            bytes_written=tally.bytes_written,
+        )
+        return ExportOutcome(
+            name=self._export.name,
+            status="complete",
+            exit_code=0,
+            destination=self._record.destination.uri,
+            rows=finished.row_count,
+            null_rows=null_rows,
+            partitions=len(finished.partitions),
+            partitions_written=tally.written,
+            partitions_unchanged=tally.unchanged,
+            partitions_removed=tally.removed,
+            partitions_kept=len(vanished.keep),
+            changes=(
+                *(
+                    ChangeEntry(p.value, "written", p.row_count, p.size_bytes)
+                    for p in finished.partitions
+                    if p.run_id == self._record.run_id
+                ),
+                *(ChangeEntry(p.value, "removed") for p in vanished.remove),
+            ),
+            unrepresentable_rows=finished.unrepresentable_rows,
+            bytes_written=tally.bytes_written,
+            scans=len(self._prepared.scans),
+            consistency=self._described.relation.consistency.value,
+            warnings=(*self._warnings, *self._record.destination.warnings),
+        )
+
+    def _stager(self) -> Stager:
+        column = self._described.column
+        sorted_by = column.name if column is not None and column in self._described.written else None
+        return Stager(
+            ParquetSettings(
+                self._export.compression,
+                self._export.compression_level,
+                self._export.max_file_size_bytes,
+                sorted_by=sorted_by,
+                axis=self._axis,
+            ),
+            part_name=lambda partition, number: self._layout.part_name(
+                partition, self._record.run_id, number
+            ),
+            stage=lambda path: self._record.destination.stage(path, self._record.run_id),
+            manifest_name=self._layout.manifest_name,
+            success_name=SUCCESS_FILE,
+            describe=lambda partition, parts, begun_at: self._record.manifest(
+                partition, parts, begun_at, self._account.unrepresentable.get(partition.path, {})
+            ),
+            clock=self._record.clock,
+        )
+
+    def _add_empty(self, stager: Stager) -> set[str]:
+        """Stage the windows between the first and the last that hold no rows, and give their paths."""
+        account = self._account
+        added: set[str] = set()
+        if self._axis is None or account.span is None:
+            return added
+        minimum, maximum = account.span
+        window = self._axis.window_of(minimum)
+        while window.start <= maximum:
+            partition = self._layout.partition(window)
+            if partition.path not in account.by_path:
+                stager.add_empty(partition)
+                added.add(partition.path)
+            window = self._axis.window_of(window.end)
+        return added
