@@ -90,7 +90,7 @@ class Axis:
         >>> Axis(Kind.DATE, Granularity.MONTH).window_of(59)
         Window(start=59, end=90, label='1970-03')
         """
-        return self._window(*civil_from_days(self._day_of(value)))
+        return self._window(*civil_from_days(self.day_of(value)))
 
     def window_of_label(self, label: str) -> Window | None:
         """Give the window that bears a label, or None where the label is not one of this axis.
@@ -109,9 +109,19 @@ class Axis:
             return None
         return window
 
+    def day_of(self, value: int) -> int:
+        """Give the day in which a value lies, in days since 1970-01-01; of instants, in the zone."""
+        zone = self._zone
+        return value // self._units_per_day if zone is None else zone.day_of(value // _MICROSECONDS)
+
+    def start_of_day(self, day: int) -> int:
+        """Give the first value of a day; one that the zone never had begins where the next one does."""
+        zone = self._zone
+        return day * self._units_per_day if zone is None else zone.first_second(day) * _MICROSECONDS
+
     def window_count(self, minimum: int, maximum: int) -> int:
         """Count the windows, empty ones included, from that of minimum to that of maximum, both closed."""
-        days = self._day_of(minimum), self._day_of(maximum)
+        days = self.day_of(minimum), self.day_of(maximum)
         if self.granularity is Granularity.DAY:
             return days[1] - days[0] + 1 - self._skipped_days(minimum, maximum)
         first, last = map(civil_from_days, days)
@@ -151,14 +161,6 @@ class Axis:
         """Give the zone whose days are not simply those of the axis, or None."""
         return zone_named(self.zone) if self.kind is Kind.INSTANT and self.zone != "UTC" else None
 
-    def _day_of(self, value: int) -> int:
-        zone = self._zone
-        return value // self._units_per_day if zone is None else zone.day_of(value // _MICROSECONDS)
-
-    def _start_of(self, day: int) -> int:
-        zone = self._zone
-        return day * self._units_per_day if zone is None else zone.first_second(day) * _MICROSECONDS
-
     def _skipped_days(self, minimum: int, maximum: int) -> int:
         zone = self._zone
         return 0 if zone is None else zone.skipped_days(minimum // _MICROSECONDS, maximum // _MICROSECONDS)
@@ -176,4 +178,4 @@ class Axis:
             first = days_from_civil(year, month, day)
             end = first + 1
             label = format_day(first)
-        return Window(self._start_of(first), self._start_of(end), label)
+        return Window(self.start_of_day(first), self.start_of_day(end), label)

@@ -1,0 +1,115 @@
+"""Reads the dates and labels with which a user selects windows on the command line.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rivet.errors import PlanError
+from rivet.plan.calendar import Granularity, civil_from_days, days_from_civil, format_day
+from rivet.plan.selection import Range, Selection, selected
+from rivet.plan.windows import NULL_VALUE, Axis, Window
+
+_DATE = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)")
+_NULL_WORDS = ("NULL", NULL_VALUE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line selects, in the user's own words.
+
+    Attributes:
+        since: The date at which the first window begins, or its label.
+        until: The date at which the last window ends, or the label of the window behind it.
+        partitions: Labels of windows, and `NULL`.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    partitions: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is selected, and so not everything is read."""
+        return self != Asked()
+
+
+def selection_asked(asked: Asked, axis: Axis) -> Selection:
+    """Give the windows that the words select.
+
+    Raises:
+        PlanError: A date is none or lies inside a window, nothing lies between two of them, or a label is not
+            one of the axis; with the mend.
+    """
+    windows: list[Range | Window] = []
+    if asked.since is not None or asked.until is not None:
+        windows.append(_between(asked.since, asked.until, axis))
+    labels = [label for label in asked.partitions if label not in _NULL_WORDS]
+    windows += [_window(label, axis) for label in labels]
+    return selected(windows, nulls=len(labels) < len(asked.partitions))
+
+
+def _between(since: str | None, until: str | None, axis: Axis) -> Range:
+    start = None if since is None else _edge("--since", since, axis)
+    end = None if until is None else _edge("--until", until, axis)
+    if start is not None and end is not None and start >= end:
+        raise PlanError(
+            f"no window lies between --since {since} and --until {until}",
+            hint="--until is the date behind the last window: for one window write the date at which the "
+            "next one begins",
+        )
+    return Range(start, end)
+
+
+def _edge(option: str, text: str, axis: Axis) -> int:
+    """Give the value at which a window begins."""
+    by_label = axis.window_of_label(text)
+    if by_label is not None:
+        return by_label.start
+    day = _day(text)
+    if day is None:
+        raise PlanError(
+            f"{option}: {text!r} is no date", hint=f"write one as YYYY-MM-DD{_or_label(axis.granularity)}"
+        )
+    value = axis.start_of_day(day)
+    window = axis.window_of(value)
+    if window.start != value:
+        before, behind = (format_day(axis.day_of(edge)) for edge in (window.start, window.end))
+        raise PlanError(
+            f"{option}: {text} lies inside the window {window.label}, which is read as a whole or not at all",
+            hint=f"write {before} or {behind}",
+        )
+    return value
+
+
+def _window(label: str, axis: Axis) -> Window:
+    window = axis.window_of_label(label)
+    if window is None:
+        day = _day(label)
+        holding = None if day is None else axis.window_of(axis.start_of_day(day)).label
+        near = "" if holding in (None, label) else f"; {label} is in {holding}"
+        raise PlanError(
+            f"--partition: {label!r} is no label of a window by {axis.granularity}",
+            hint=f"write one as {axis.value_format}, or NULL for the NULL partition{near}",
+        )
+    return window
+
+
+def _day(text: str) -> int | None:
+    """Read a date as days since 1970-01-01."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day = map(int, match.groups())
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    days = days_from_civil(year, month, day)
+    return days if civil_from_days(days) == (year, month, day) else None
+
+
+def _or_label(granularity: Granularity) -> str:
+    labels: Sequence[str] = {Granularity.MONTH: ["YYYY-MM"], Granularity.YEAR: ["YYYY"]}.get(granularity, [])
+    return f", or as {labels[0]}" if labels else ""
