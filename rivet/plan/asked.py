@@ -1,4 +1,4 @@
-"""Reads the dates and labels with which a user selects windows on the command line.
+"""Decides which windows a user selects: by dates and labels on the command line, or the last ones of a tree.
 
 Pure.
 """
@@ -6,12 +6,12 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rivet.errors import PlanError
 from rivet.plan.calendar import Granularity, civil_from_days, days_from_civil, format_day
-from rivet.plan.selection import Range, Selection, selected
+from rivet.plan.selection import Range, Selection
 from rivet.plan.windows import NULL_VALUE, Axis, Window
 
 _DATE = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)")
@@ -44,12 +44,48 @@ def selection_asked(asked: Asked, axis: Axis) -> Selection:
         PlanError: A date is none or lies inside a window, nothing lies between two of them, or a label is not
             one of the axis; with the mend.
     """
-    windows: list[Range | Window] = []
+    ranges: list[Range] = []
     if asked.since is not None or asked.until is not None:
-        windows.append(_between(asked.since, asked.until, axis))
+        ranges.append(_between(asked.since, asked.until, axis))
     labels = [label for label in asked.partitions if label not in _NULL_WORDS]
-    windows += [_window(label, axis) for label in labels]
-    return selected(windows, nulls=len(labels) < len(asked.partitions))
+    windows = [_window(label, axis) for label in labels]
+    ranges += [(window.start, window.end) for window in windows]
+    return together(ranges, nulls=len(labels) < len(asked.partitions))
+
+
+def together(ranges: Iterable[Range], *, nulls: bool = False) -> Selection:
+    """Select ranges of windows, in any order; those that touch or overlap become one.
+
+    >>> together([(5, None), (None, 1), (7, 9), (1, 1), (1, 2)]).ranges
+    ((None, 2), (5, None))
+    """
+    merged: list[Range] = []
+    for start, end in sorted(ranges, key=lambda r: (r[0] is not None, r[0] or 0)):
+        last_start, last_end = merged[-1] if merged else (None, None)
+        if start is not None and end is not None and start >= end:
+            continue
+        if merged and (last_end is None or start is None or start <= last_end):
+            merged[-1] = (last_start, None if last_end is None or end is None else max(last_end, end))
+        else:
+            merged.append((start, end))
+    return Selection(tuple(merged), nulls)
+
+
+def last_windows(labels: Iterable[str | None], count: int, axis: Axis, now: int) -> Selection | None:
+    """Select the last windows of a tree and all that lies behind them; None where it has none.
+
+    Windows that begin in the future are selected, and not counted: rows of a wrong date hide nothing.
+
+    Args:
+        labels: Of the partitions of the tree.
+        now: The present on the axis.
+    """
+    found = (axis.window_of_label(label) for label in labels if label is not None and label != NULL_VALUE)
+    starts = sorted(window.start for window in found if window is not None)
+    past = [start for start in starts if start <= now] or starts
+    if not past:
+        return None
+    return Selection(((past[-count] if count <= len(past) else None, None),), nulls=False)
 
 
 def _between(since: str | None, until: str | None, axis: Axis) -> Range:
@@ -61,7 +97,7 @@ def _between(since: str | None, until: str | None, axis: Axis) -> Range:
             hint="--until is the date behind the last window: for one window write the date at which the "
             "next one begins",
         )
-    return Range(start, end)
+    return start, end
 
 
 def _edge(option: str, text: str, axis: Axis) -> int:
@@ -111,5 +147,5 @@ def _day(text: str) -> int | None:
 
 
 def _or_label(granularity: Granularity) -> str:
-    labels: Sequence[str] = {Granularity.MONTH: ["YYYY-MM"], Granularity.YEAR: ["YYYY"]}.get(granularity, [])
-    return f", or as {labels[0]}" if labels else ""
+    form = {Granularity.MONTH: "YYYY-MM", Granularity.YEAR: "YYYY"}.get(granularity)
+    return "" if form is None else f", or as {form}"

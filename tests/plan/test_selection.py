@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rivet.errors import PlanError
-from rivet.plan.asked import Asked, selection_asked
+from rivet.plan.asked import Asked, last_windows, selection_asked, together
 from rivet.plan.calendar import Granularity
 from rivet.plan.schema import Kind
-from rivet.plan.selection import Range, last_windows, selected
 from rivet.plan.windows import NULL_VALUE, Axis
 
 DAY, MONTH, YEAR = Granularity.DAY, Granularity.MONTH, Granularity.YEAR
@@ -41,7 +40,7 @@ def test_two_dates_select_the_windows_between_them(
 
     assert windows[0] is not None
     assert windows[-1] is not None
-    assert found.ranges == (Range(windows[0].start, windows[-1].end),)
+    assert found.ranges == ((windows[0].start, windows[-1].end),)
     assert not found.nulls
     assert all(found.holds(window) for window in windows)
     assert not found.holds(axis.window_of(windows[0].start - 1))
@@ -65,7 +64,7 @@ def test_a_date_is_midnight_in_the_zone(zone: str, day: str, offset_hours: float
 
     found = selection_asked(Asked(since=day), _axis(DAY, zone))
 
-    assert found.ranges == (Range(int(utc.start + offset_hours * HOUR), None),)
+    assert found.ranges == ((int(utc.start + offset_hours * HOUR), None),)
 
 
 def test_a_day_that_a_zone_never_had_is_the_edge_between_its_neighbours() -> None:
@@ -74,7 +73,7 @@ def test_a_day_that_a_zone_never_had_is_the_edge_between_its_neighbours() -> Non
     neighbour = axis.window_of_label("2011-12-31")
     assert neighbour is not None
 
-    assert selection_asked(Asked(since="2011-12-30"), axis).ranges == (Range(neighbour.start, None),)
+    assert selection_asked(Asked(since="2011-12-30"), axis).ranges == ((neighbour.start, None),)
     with pytest.raises(PlanError, match="is no label of a window by day"):
         selection_asked(Asked(partitions=("2011-12-30",)), axis)
 
@@ -126,9 +125,9 @@ def test_labels_select_their_windows_and_null_the_null_partition() -> None:
 
     found = selection_asked(Asked("1970-01-10", None, ("1970-01-02", "NULL", "1970-01-03")), axis)
 
-    assert (found.ranges, found.nulls) == ((Range(1, 3), Range(9, None)), True)
+    assert (found.ranges, found.nulls) == (((1, 3), (9, None)), True)
     labels = ["1970-01-01", "1970-01-02", "1970-01-03", "1970-01-04", "1970-01-10", NULL_VALUE]
-    assert [found.holds_label(label, axis) for label in labels] == [False, True, True, False, True, True]
+    assert [found.holds_value(label, axis) for label in labels] == [False, True, True, False, True, True]
     assert selection_asked(Asked(partitions=("1970-01-02",)), axis).nulls is False
 
 
@@ -152,8 +151,8 @@ def test_the_last_windows_are_those_of_the_tree_and_all_behind_them() -> None:
     axis = _axis(DAY, kind=Kind.DATE)
     labels = ["1970-01-02", NULL_VALUE, "1970-01-05", "1970-01-07", "2099-01-01"]
 
-    assert last_windows(labels, 2, axis, now=10) == selected([Range(4, None)])
-    assert last_windows(labels, 3, axis, now=10) == selected([Range(1, None)])
-    assert last_windows(labels, 4, axis, now=10) == selected([Range(None, None)])
-    assert last_windows(["2099-01-01"], 1, axis, now=10) == selected([Range(47_117, None)])
+    assert last_windows(labels, 2, axis, now=10) == together([(4, None)])
+    assert last_windows(labels, 3, axis, now=10) == together([(1, None)])
+    assert last_windows(labels, 4, axis, now=10) == together([(None, None)])
+    assert last_windows(["2099-01-01"], 1, axis, now=10) == together([(47_117, None)])
     assert last_windows([NULL_VALUE], 2, axis, now=10) is None
