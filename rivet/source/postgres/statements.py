@@ -49,21 +49,27 @@ def probe_statement(relation: PostgresRelation, column: Column | None) -> str:
     With a partition column, ask then for its values, the least and the greatest of those that fit.
     """
     asked = ["count(*)"]
-    asked += [f"count(*) FILTER (WHERE {_unfit(relation, c)})" for c in relation.unsure]
+    asked += [f"count(*) FILTER (WHERE {unfit(relation, c)})" for c in relation.unsure]
     if column is not None:
-        name, fits = _name(column), _fits(column)
+        name = named(column)
         asked.append(f"count({name})")
         asked += [
-            f"{least_or_greatest}({name}) FILTER (WHERE {fits})" for least_or_greatest in ("min", "max")
+            f"{least_or_greatest}({name}) FILTER (WHERE {fits(column)})"
+            for least_or_greatest in ("min", "max")
         ]
     return f"SELECT {', '.join(asked)} FROM {relation.from_item}"
 
 
 def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:
     """Ask for the rows of each piece of a day, in order, by its number (see `counts_of_pieces`)."""
+    number = piece_number(column, day_edges)
+    return f"SELECT {number}, count(*) FROM {from_item} WHERE {fits(column)} GROUP BY 1 ORDER BY 1"
+
+
+def piece_number(column: Column, day_edges: Sequence[int]) -> str:
+    """Write the number of the piece of a day in which a value that fits the calendar lies."""
     days = (f"(CAST({_less(column, edge)} AS date) - DATE '1970-01-01')" for edge in day_edges)
-    number = " + ".join(days)
-    return f"SELECT {number}, count(*) FROM {from_item} WHERE {_fits(column)} GROUP BY 1 ORDER BY 1"
+    return " + ".join(days)
 
 
 def read_statement(
@@ -75,22 +81,22 @@ def read_statement(
     """
     nulled = [c for c in columns if c.name in relation.nulled]
     selected = [_cell(relation, c) for c in columns]
-    selected += [f"({_unfit(relation, c)}) IS TRUE" for c in nulled]
+    selected += [f"({unfit(relation, c)}) IS TRUE" for c in nulled]
     statement = f"SELECT {', '.join(selected)} FROM {relation.from_item}"
     if column is None:
         return statement
-    name = order = _name(column)
+    name = order = named(column)
     if column in nulled and scan.reach is not Reach.RANGE:
-        order = f"CASE WHEN {_fits(column)} THEN {name} END"
+        order = f"CASE WHEN {fits(column)} THEN {name} END"
     if scan.reach is Reach.NULLS:
         statement += f" WHERE {name} IS NULL"
         if column in nulled:
-            statement += f" OR {_unfit(relation, column)}"
+            statement += f" OR {unfit(relation, column)}"
     elif scan.start is not None and scan.end is not None:
         # In a zone the first and the last window reach beyond the calendar, where none of their rows are.
-        first, beyond = _calendar(column.type.kind)
+        first, beyond = calendar(column.type.kind)
         bounds = (max(scan.start, first), min(scan.end, beyond))
-        start, end = (_literal(bound, column.type.kind) for bound in bounds)
+        start, end = (literal(bound, column.type.kind) for bound in bounds)
         statement += f" WHERE {name} >= {start} AND {name} < {end}"
     if scan.sorter is Sorter.RIVET:
         return statement
@@ -98,13 +104,14 @@ def read_statement(
     return f"{statement} ORDER BY {', '.join([order, *ties])}"
 
 
-def _name(column: Column) -> str:
+def named(column: Column) -> str:
+    """Write a column's value."""
     return f"{ALIAS}.{quoted(column.name)}"
 
 
 def _less(column: Column, seconds: int) -> str:
     """Write a value less some seconds, an instant as UTC shows it; only from instants any are taken."""
-    name = _name(column)
+    name = named(column)
     if seconds:
         name = f"({name} - INTERVAL '{seconds} seconds')"
     return f"({name} AT TIME ZONE 'UTC')" if column.type.kind is Kind.INSTANT else name
@@ -112,30 +119,32 @@ def _less(column: Column, seconds: int) -> str:
 
 def _cell(relation: PostgresRelation, column: Column) -> str:
     """Write a column as it is read; what COPY renders well by itself stays as it is."""
-    cell = relation.renderings[column.name].cell.replace(VALUE, _name(column))
+    cell = relation.renderings[column.name].cell.replace(VALUE, named(column))
     return (
-        f"CASE WHEN {_unfit(relation, column)} THEN NULL ELSE {cell} END"
+        f"CASE WHEN {unfit(relation, column)} THEN NULL ELSE {cell} END"
         if column.name in relation.nulled
         else cell
     )
 
 
-def _unfit(relation: PostgresRelation, column: Column) -> str:
-    return relation.renderings[column.name].unfit.replace(VALUE, _name(column))
+def unfit(relation: PostgresRelation, column: Column) -> str:
+    """Write the condition that a value is one which its type cannot represent."""
+    return relation.renderings[column.name].unfit.replace(VALUE, named(column))
 
 
-def _fits(column: Column) -> str:
+def fits(column: Column) -> str:
+    """Write the condition that a date or timestamp lies in the calendar."""
     kind = column.type.kind
-    first, end = (_literal(bound, kind) for bound in _calendar(kind))
-    return f"{_name(column)} >= {first} AND {_name(column)} < {end}"
+    first, end = (literal(bound, kind) for bound in calendar(kind))
+    return f"{named(column)} >= {first} AND {named(column)} < {end}"
 
 
-def _calendar(kind: Kind) -> tuple[int, int]:
+def calendar(kind: Kind) -> tuple[int, int]:
     """Give the first value that fits the calendar, and the first one beyond it."""
     return FIRST_DAY * units_per_day(kind), END_DAY * units_per_day(kind)
 
 
-def _literal(value: int, kind: Kind) -> str:
+def literal(value: int, kind: Kind) -> str:
     """Write a value on the axis as a literal of the column's own type, so that an index serves it."""
     if kind is Kind.DATE:
         return f"DATE '{format_day(value).lstrip('+')}'"
