@@ -1,0 +1,67 @@
+"""Decides whether an index of a table serves a key, by which its rows are read page by page.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rivet.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class TableIndex:
+    """An index over all rows of a table, whose columns all ascend or all descend, each in its own order.
+
+    Attributes:
+        columns: In its order, with those that it holds without being told to: of InnoDB the primary key's.
+        unique: How many of the first columns no two rows share, unless one is NULL; 0: it is not unique.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    unique: int = 0
+
+
+def require_index(
+    key: Sequence[str], equal: str | None, indexes: Sequence[TableIndex], table: str, where: str
+) -> None:
+    """Refuse a key that no index serves, or that several rows may share.
+
+    Args:
+        equal: A column that has one value in each partition, so that an index may begin with it; or None.
+
+    Raises:
+        PlanError: With the index to create, or the columns to add.
+    """
+    if not leading(key, equal, indexes):
+        known = "; ".join(f"{i.name} ({', '.join(i.columns)})" for i in indexes) or "none that could serve"
+        raise PlanError(
+            f"{where}: no index of table {table!r} leads with {', '.join(key)} in this order, but: {known}",
+            hint=f"create one on ({', '.join(key)}), or name the columns with which an index begins",
+        )
+    unique = [i.columns[: i.unique] for i in indexes if i.unique]
+    if not any(set(columns) <= set(key) for columns in unique):
+        missing = [c for c in min(unique, key=len, default=()) if c not in key]
+        raise PlanError(
+            f"{where}: several rows of table {table!r} may have the same {', '.join(key)}, and a page that "
+            "ended between them would lose some",
+            hint=f"write [{', '.join([*key, *missing])}], if an index has these columns"
+            if missing
+            else "create a unique index, and name its columns",
+        )
+
+
+def leading(key: Sequence[str], equal: str | None, indexes: Sequence[TableIndex]) -> list[TableIndex]:
+    """List the indexes that give the rows in the order of a key; those that begin with `equal` come first.
+
+    >>> index = TableIndex("i", ("day", "id", "note"))
+    >>> len(leading(["id"], "day", [index])), len(leading(["id"], None, [index]))
+    (1, 0)
+    """
+    ordered: list[TableIndex] = []
+    for first in ([] if equal is None else [(equal, *key)]) + [tuple(key)]:
+        ordered += [i for i in indexes if i.columns[: len(first)] == first]
+    return ordered
