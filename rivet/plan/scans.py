@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
+from rivet.plan.chunks import Chunk
 from rivet.plan.windows import Axis, units_per_day
 from rivet.plan.zones import DAY_SECONDS
 
@@ -40,6 +41,7 @@ class Scan:
         end: End of the range, open; None unless RANGE.
         expected_rows: Rows that the probe counted in it, or None where it counted only a total.
         sorter: By RIVET the rows are read as they come; then it reaches everything.
+        chunk: Which of those rows, in `mode: chunked`; they come in the order of its columns. None: all.
     """
 
     reach: Reach
@@ -47,6 +49,7 @@ class Scan:
     end: int | None = None
     expected_rows: int | None = None
     sorter: Sorter = Sorter.SOURCE
+    chunk: Chunk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +126,17 @@ def counts_of_pieces(
     >>> [(c.label, c.rows) for c in counts_of_pieces([(19674, 5), (19675, 1)], axis, (82_800,), None)]
     [('2023-11-14', 5), ('2023-11-15', 1)]
     """
+    return counts_of_values(((piece_start(n, axis, edges, span), rows) for n, rows in counted), axis)
+
+
+def piece_start(number: int, axis: Axis, edges: tuple[int, ...], span: tuple[int, int] | None) -> int:
+    """Give the first value of a piece of a day, as `counts_of_pieces` numbers them."""
     units = units_per_day(axis.kind)
-
-    def start_of(number: int) -> int:
-        # The number grows by one at each edge. Before the first edge of a day goes on what the last one of
-        # the day before began.
-        day, edges_passed = divmod(number, len(edges))
-        start = (day + (edges_passed > 0)) * units + edges[edges_passed - 1] * units // DAY_SECONDS
-        return start if span is None else max(start, span[0])  # edges before the span were not asked for
-
-    return counts_of_values(((start_of(number), rows) for number, rows in counted), axis)
+    # The number grows by one at each edge. Before the first edge of a day goes on what the last one of the
+    # day before began.
+    day, edges_passed = divmod(number, len(edges))
+    start = (day + (edges_passed > 0)) * units + edges[edges_passed - 1] * units // DAY_SECONDS
+    return start if span is None else max(start, span[0])  # edges before the span were not asked for
 
 
 def plan_scans(counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int) -> tuple[Scan, ...]:
