@@ -22,8 +22,10 @@ from rivet.plan.probe import Probe as Probe
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rivet.plan.cursor import Cursor, CursorValue, Touched
     from rivet.plan.scans import Scan, Sorter, WindowCount
-    from rivet.plan.schema import Column, Override
+    from rivet.plan.schema import Column, Kind, Override
+    from rivet.plan.selection import Selection
     from rivet.plan.windows import Axis
 
 
@@ -159,6 +161,33 @@ class Session(Protocol):
             span: Minimum and maximum as the probe found them, both closed, which leave out most of a zone's
                 history; None: not known.
         """
+
+    def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
+        """Give the rows of some windows as a relation of their own, of which all else can be asked.
+
+        Nothing is read. Rows whose partition value is unrepresentable are in the NULL partition where the
+        column is in `Relation.nulled`, and else in none.
+        """
+
+    def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
+        """Count, in one statement, the rows of each window that holds any, in order, and all others."""
+
+    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+        """Find the smallest and the largest value, both closed, which an index gives; None without any."""
+
+    def touched(
+        self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
+    ) -> Touched:
+        """Find the windows that hold rows whose cursor is not below a bound, in one statement.
+
+        So do rows that have no cursor, nor a fallback of it. With an index on the cursor no others are read.
+
+        Args:
+            since: The bound, closed; None: only the highest value of the cursor is found.
+        """
+
+    def now(self, kind: Kind) -> int:
+        """Give the present, by the source's clock, on the axis of a kind; naive ones in UTC."""
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Estimate, by the planner, the bytes that the server would sort for a scan; 0 where it would not."""

@@ -11,8 +11,10 @@ from typing import Self
 import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
+from rivet.plan.cursor import Cursor, CursorValue, Touched
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount
 from rivet.plan.schema import Column, ColumnType, Kind
+from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis
 from rivet.source.arrow import arrow_schema
 from rivet.source.protocol import Probe, Relation, Request
@@ -103,6 +105,29 @@ class FakeSource:
             before = counts.get(window.start, WindowCount(window.start, window.end, window.label, 0))
             counts[window.start] = replace(before, rows=before.rows + 1)
         return list(counts.values())
+
+    def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
+        """Know of no other rows than all."""
+        raise NotImplementedError
+
+    def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[list[WindowCount], int]:
+        """Count the days, and the rest."""
+        counts = self.count_windows(relation, column, axis)
+        return counts, len(self._days) - sum(c.rows for c in counts)
+
+    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+        """Find the first and the last day."""
+        return self.probe(relation, column).span
+
+    def touched(
+        self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
+    ) -> Touched:
+        """Know of no changes."""
+        raise NotImplementedError
+
+    def now(self, kind: Kind) -> int:
+        """Know of no time."""
+        raise NotImplementedError
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Sort nothing."""

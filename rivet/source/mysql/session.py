@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 from rivet.plan.calendar import days_from_civil
+from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
-from rivet.plan.schema import Column
+from rivet.plan.schema import Column, Kind
+from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
-from rivet.source.mysql import describing
+from rivet.source.mysql import changes, describing
 from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
 from rivet.source.mysql.connecting import Control, Row
 from rivet.source.mysql.errors import translated
@@ -60,7 +63,9 @@ class MysqlSession:
         if fitting != not_null:
             unfit[column.name] = not_null - fitting
         is_told = fitting == not_null or column.name in relation.nulled
-        minimum, maximum = (_on_axis(v, column) if v is not None and is_told else None for v in bounds)
+        minimum, maximum = (
+            _on_axis(v, column.type.kind) if v is not None and is_told else None for v in bounds
+        )
         unrepresentable = _in_order(relation, unfit)
         return Probe(rows, rows - not_null, not_null - fitting, minimum, maximum, unrepresentable)
 
@@ -73,6 +78,44 @@ class MysqlSession:
         counted = self._rows(statement, f"cannot count {relation.label}")
         numbers = ((_number(piece), _number(rows)) for piece, rows in counted)
         return counts_of_pieces(numbers, axis, edges, span)
+
+    def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
+        """Give the rows of some windows as a relation of their own."""
+        return changes.narrowed(_own(relation), column, selection)
+
+    def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
+        """Count the rows of each window that holds any, and all others."""
+        edges = axis.day_edges(None)
+        statement = changes.census_statement(_own(relation), column, edges)
+        counted = self._rows(statement, f"cannot count {relation.label}")
+        found = touched_of_pieces([_piece(n, rows) for n, rows in counted], (), axis, edges)
+        return found.windows, found.null_rows
+
+    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+        """Find the smallest and the largest value."""
+        statement = changes.reach_statement(_own(relation), column)
+        least, greatest = self._rows(statement, f"cannot probe {relation.label}")[0]
+        if least is None or greatest is None:
+            return None
+        return _on_axis(least, column.type.kind), _on_axis(greatest, column.type.kind)
+
+    def touched(
+        self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
+    ) -> Touched:
+        """Find the windows that hold rows past a bound of the cursor."""
+        doing, own = f"cannot look for what has changed in {relation.label}", _own(relation)
+        if since is None:
+            highest = self._rows(changes.highest_statement(own, cursor), doing)[0][0]
+            return Touched(highest=_cursor_value(highest, cursor.kind))
+        edges = axis.day_edges(None)
+        rows = self._rows(changes.touched_statement(own, column, edges, cursor, since), doing)
+        values = (_cursor_value(highest, cursor.kind) for *_, highest in rows)
+        return touched_of_pieces([_piece(n, count) for n, count, _ in rows], values, axis, edges)
+
+    def now(self, kind: Kind) -> int:
+        """Give the present."""
+        told = self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0]
+        return _on_axis(told or b"", kind)
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times a row's size where the plan of a scan sorts."""
@@ -110,7 +153,20 @@ def _number(value: bytes | None) -> int:
     return int(value or 0)
 
 
-def _on_axis(value: bytes, column: Column) -> int:
+def _piece(number: bytes | None, rows: bytes | None) -> tuple[int | None, int]:
+    return None if number is None else int(number), _number(rows)
+
+
+def _cursor_value(value: bytes | None, kind: Kind) -> CursorValue | None:
+    """Give a value of a cursor as the plan has it."""
+    if value is None:
+        return None
+    if kind.is_temporal:
+        return _on_axis(value, kind)
+    return Decimal(value.decode()) if kind is Kind.DECIMAL else int(value)
+
+
+def _on_axis(value: bytes, kind: Kind) -> int:
     """Count days or microseconds since 1970 of a date or a timestamp as the server writes it."""
     match = _MOMENT.fullmatch(value)
     if match is None:
@@ -119,4 +175,4 @@ def _on_axis(value: bytes, column: Column) -> int:
     fraction = int((match[7] or b"").ljust(6, b"0"))
     seconds = (hour * 60 + minute) * 60 + second
     moment = seconds * 1_000_000 + fraction
-    return days_from_civil(year, month, day) * units_per_day(column.type.kind) + moment
+    return days_from_civil(year, month, day) * units_per_day(kind) + moment

@@ -10,7 +10,7 @@ MariaDB's REPLACE takes a time that grows with the square of what it replaces (6
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rivet.plan.calendar import END_DAY, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan, Sorter
@@ -102,26 +102,43 @@ def probe_statement(relation: MysqlRelation, column: Column | None) -> str:
     """
     asked = ["COUNT(*)"]
     if column is not None:
-        name = _name(column)
+        name = named(column)
         asked += [f"COUNT({name})", _count_fitting(relation, column)]
         value = _ordered(column, relation)
         asked += [f"CAST(MIN({value}) AS CHAR)", f"CAST(MAX({value}) AS CHAR)"]
-    asked += [f"COUNT({_name(c)}) - {_count_fitting(relation, c)}" for c in counted_columns(relation, column)]
+    asked += [f"COUNT({named(c)}) - {_count_fitting(relation, c)}" for c in counted_columns(relation, column)]
     return f"SELECT {', '.join(asked)} FROM {relation.from_item}"
 
 
 def count_statement(relation: MysqlRelation, column: Column, day_edges: Sequence[int]) -> str:
     """Ask for the rows of each piece of a day, in order, by its number (see `counts_of_pieces`)."""
+    number = piece_number(column, day_edges)
+    is_told = fits(relation, column)
+    return f"SELECT {number}, COUNT(*) FROM {relation.from_item} WHERE {is_told} GROUP BY 1 ORDER BY 1"
+
+
+def piece_number(column: Column, day_edges: Sequence[int]) -> str:
+    """Write the number of the piece of a day in which a value that fits the calendar lies."""
     days = (f"(TO_DAYS({_less(column, edge)}) - {_UNIX_EPOCH})" for edge in day_edges)
-    number = " + ".join(days)
-    fits = _fits(relation, column)
-    return f"SELECT {number}, COUNT(*) FROM {relation.from_item} WHERE {fits} GROUP BY 1 ORDER BY 1"
+    return " + ".join(days)
 
 
 def read_statement(
     relation: MysqlRelation, columns: Sequence[Column], column: Column | None, scan: Scan
 ) -> Reading:
     """Ask for a scan, ordered by the partition column, ties by the primary key."""
+    reading = selection(relation, columns)
+    if column is None:
+        return reading
+    statement = reading.statement + where(window_conditions(column, scan, relation))
+    if scan.sorter is Sorter.SOURCE:
+        ties = [f"{ALIAS}.{quoted(tie)}" for tie in relation.primary_key if tie != column.name]
+        statement += f" ORDER BY {', '.join([_ordered(column, relation), *ties])}"
+    return replace(reading, statement=statement)
+
+
+def selection(relation: MysqlRelation, columns: Sequence[Column]) -> Reading:
+    """Ask for columns of all rows, in no order."""
     lined = [c for c in columns if c.name not in relation.wide]
     wide = [c for c in columns if c.name in relation.wide]
     nulled = [c for c in columns if c.name in relation.nulled]
@@ -132,41 +149,47 @@ def read_statement(
     if wide and nulled:
         values.append(_line(markers))
     statement = f"SELECT {', '.join(values)} FROM {relation.from_item}"
-    if column is not None:
-        statement += _where(column, scan, relation)
-        if scan.sorter is Sorter.SOURCE:
-            ties = [f"{ALIAS}.{quoted(tie)}" for tie in relation.primary_key if tie != column.name]
-            statement += f" ORDER BY {', '.join([_ordered(column, relation), *ties])}"
     checks = [(c, _check_statement(c, relation)) for c in columns if relation.renderings[c.name].is_recoded]
     return Reading(statement, (*lined, *wide), len(lined), tuple(c.name for c in nulled), tuple(checks))
 
 
-def _where(column: Column, scan: Scan, relation: MysqlRelation) -> str:
-    name, is_nulled = _name(column), column.name in relation.nulled
+def where(conditions: Sequence[str]) -> str:
+    """Write the clause of conditions that all hold; nothing where there is none."""
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def window_conditions(column: Column, scan: Scan, relation: MysqlRelation) -> list[str]:
+    """Write which rows a scan reaches by the partition column."""
+    name, is_nulled = named(column), column.name in relation.nulled
     if scan.reach is Reach.NULLS:
         # And not IS NULL, which may take zero dates for NULL.
-        return f" WHERE ({_fits(relation, column)}) IS NOT TRUE" if is_nulled else f" WHERE {name} <=> NULL"
+        return [f"({fits(relation, column)}) IS NOT TRUE" if is_nulled else f"{name} <=> NULL"]
     if scan.start is None or scan.end is None:
-        return ""
-    conditions = [f"{name} >= {_literal(scan.start, column.type.kind)}"]
-    if scan.end < END_DAY * units_per_day(column.type.kind):  # no literal can say what lies beyond
-        conditions.append(f"{name} < {_literal(scan.end, column.type.kind)}")
-    if is_nulled:
-        conditions.append(_fits(relation, column))
-    return f" WHERE {' AND '.join(conditions)}"
+        return []
+    return between(column, scan.start, scan.end) + ([fits(relation, column)] if is_nulled else [])
+
+
+def between(column: Column, start: int, end: int) -> list[str]:
+    """Write that a date or a timestamp lies in `[start, end)`."""
+    name, kind = named(column), column.type.kind
+    conditions = [f"{name} >= {literal(start, kind)}"]
+    if end < END_DAY * units_per_day(kind):  # no literal can say what lies beyond
+        conditions.append(f"{name} < {literal(end, kind)}")
+    return conditions
 
 
 def _ordered(column: Column, relation: MysqlRelation) -> str:
-    name = _name(column)
-    return f"IF({_fits(relation, column)}, {name}, NULL)" if column.name in relation.nulled else name
+    name = named(column)
+    return f"IF({fits(relation, column)}, {name}, NULL)" if column.name in relation.nulled else name
 
 
-def _name(column: Column) -> str:
+def named(column: Column) -> str:
+    """Write a column's value."""
     return f"{ALIAS}.{quoted(column.name)}"
 
 
 def _less(column: Column, seconds: int) -> str:
-    return f"({_name(column)} - INTERVAL {seconds} SECOND)" if seconds else _name(column)
+    return f"({named(column)} - INTERVAL {seconds} SECOND)" if seconds else named(column)
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -176,11 +199,11 @@ def _line(cells: Sequence[str]) -> str:
 def _cell(column: Column, relation: MysqlRelation) -> str:
     cell = _on(column, relation.renderings[column.name].cell)
     is_nulled = column.name in relation.nulled
-    return f"IF({_fits(relation, column)}, {cell}, {_NULL_CELL})" if is_nulled else cell
+    return f"IF({fits(relation, column)}, {cell}, {_NULL_CELL})" if is_nulled else cell
 
 
 def _marker(column: Column, relation: MysqlRelation) -> str:
-    return f"IF({_fits(relation, column)} OR {_name(column)} <=> NULL, 0, 1)"
+    return f"IF({fits(relation, column)} OR {named(column)} <=> NULL, 0, 1)"
 
 
 def _value(column: Column, relation: MysqlRelation) -> str:
@@ -192,18 +215,20 @@ def _check_statement(column: Column, relation: MysqlRelation) -> str:
 
 
 def _count_fitting(relation: MysqlRelation, column: Column) -> str:
-    return f"COUNT({_fits(relation, column)} OR NULL)"
+    return f"COUNT({fits(relation, column)} OR NULL)"
 
 
-def _fits(relation: MysqlRelation, column: Column) -> str:
+def fits(relation: MysqlRelation, column: Column) -> str:
+    """Write the condition that a value has a place in the calendar."""
     return _on(column, relation.renderings[column.name].fits)
 
 
 def _on(column: Column, template: str) -> str:
-    return template.replace("{v}", _name(column))
+    return template.replace("{v}", named(column))
 
 
-def _literal(value: int, kind: Kind) -> str:
+def literal(value: int, kind: Kind) -> str:
+    """Write a value on the axis as a literal, which an index serves."""
     if kind is Kind.DATE:
         return f"DATE '{format_day(value)}'"
     return f"TIMESTAMP '{format_timestamp(value, utc=False, separator=' ')}'"

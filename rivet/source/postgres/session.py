@@ -10,11 +10,13 @@ from typing import Any
 import sqlalchemy
 
 from rivet.plan.calendar import days_from_civil
+from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
+from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.csv import CsvDecoder
-from rivet.source.postgres import describing
+from rivet.source.postgres import changes, describing
 from rivet.source.postgres.bulk import BulkReader, Contended, PostgresBatches
 from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, run_text
 from rivet.source.postgres.errors import translated
@@ -88,6 +90,42 @@ class PostgresSession:
         statement = count_statement(relation.from_item, column, edges)
         return counts_of_pieces(self._rows(statement, f"cannot count {relation.label}"), axis, edges, span)
 
+    def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
+        """Give the rows of some windows as a relation of their own."""
+        return changes.narrowed(_own(relation), column, selection)
+
+    def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
+        """Count the rows of each window that holds any, and all others."""
+        edges = axis.day_edges(None)
+        statement = changes.census_statement(relation.from_item, column, edges)
+        counted = self._rows(statement, f"cannot count {relation.label}")
+        found = touched_of_pieces(counted, (), axis, edges)
+        return found.windows, found.null_rows
+
+    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+        """Find the smallest and the largest value."""
+        statement = changes.reach_statement(relation.from_item, column)
+        ends = self._rows(statement, f"cannot probe {relation.label}")[0]
+        kind = column.type.kind
+        return None if ends[0] is None else (_on_axis(ends[0], kind), _on_axis(ends[1], kind))
+
+    def touched(
+        self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
+    ) -> Touched:
+        """Find the windows that hold rows past a bound of the cursor."""
+        doing, from_item = f"cannot look for what has changed in {relation.label}", relation.from_item
+        if since is None:
+            highest = self._rows(changes.highest_statement(from_item, cursor), doing)[0][0]
+            return Touched(highest=_cursor_value(highest, cursor.kind))
+        edges = axis.day_edges(None)
+        rows = self._rows(changes.touched_statement(from_item, column, edges, cursor, since), doing)
+        values = (_cursor_value(highest, cursor.kind) for *_, highest in rows)
+        return touched_of_pieces([(n, count) for n, count, _ in rows], values, axis, edges)
+
+    def now(self, kind: Kind) -> int:
+        """Give the moment of the snapshot."""
+        return _on_axis(self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0], kind)
+
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
         statement = read_statement(_own(relation), relation.columns, column, scan)
@@ -153,6 +191,14 @@ def _own(relation: Relation) -> PostgresRelation:
     if not isinstance(relation, PostgresRelation):
         raise TypeError(f"{relation.label} was not described by this session")
     return relation
+
+
+def _cursor_value(value: Any, kind: Kind) -> CursorValue | None:
+    """Give a value of a cursor as the plan has it."""
+    if value is None or not kind.is_temporal:
+        number: CursorValue | None = value
+        return number
+    return _on_axis(value, kind)
 
 
 def _on_axis(value: dt.date, kind: Kind) -> int:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from rivet.errors import ColumnError
+from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
-from rivet.plan.schema import Column
+from rivet.plan.schema import Column, Kind
+from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis
 from rivet.source.protocol import Batches, Probe, Relation, Request
+from rivet.source.sqlite import changes
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.batches import SqliteBatches
 from rivet.source.sqlite.connecting import SqliteConnection
@@ -82,6 +86,39 @@ class SqliteSession:
                 examination = examiner.examine()
         return counts_of_pieces(sorted(examination.spans[column.name].by_piece.items()), axis, edges, span)
 
+    def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
+        """Give the rows of some windows as a relation of their own."""
+        return changes.narrowed(_own(relation), column, selection)
+
+    def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
+        """Count the rows of each window that holds any, and all others."""
+        edges = axis.day_edges(None)
+        statement = changes.census_statement(_own(relation), column, edges)
+        found = touched_of_pieces(self._rows(statement, f"cannot count {relation.label}"), (), axis, edges)
+        return found.windows, found.null_rows
+
+    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+        """Find the smallest and the largest value."""
+        statement = changes.reach_statement(_own(relation), column)
+        least, greatest = self._rows(statement, f"cannot probe {relation.label}")[0]
+        return None if least is None else (least, greatest)
+
+    def touched(
+        self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
+    ) -> Touched:
+        """Find the windows that hold rows past a bound of the cursor."""
+        doing, own = f"cannot look for what has changed in {relation.label}", _own(relation)
+        if since is None:
+            return Touched(highest=self._rows(changes.highest_statement(own, cursor), doing)[0][0])
+        edges = axis.day_edges(None)
+        rows = self._rows(changes.touched_statement(own, column, edges, cursor, since), doing)
+        return touched_of_pieces([(n, count) for n, count, _ in rows], (h for *_, h in rows), axis, edges)
+
+    def now(self, kind: Kind) -> int:
+        """Give the present in whole seconds."""
+        now: int = self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0]
+        return now
+
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
         statement = self._statement(_own(relation), relation.columns, column, scan)
@@ -129,6 +166,10 @@ class SqliteSession:
         separator = self._examined(relation).spans[column.name].separator
         (by,) = relation.readings([column])
         return read_statement(relation.from_item, readings, by, scan, relation.ties, separator=separator)
+
+    def _rows(self, statement: str, doing: str) -> Sequence[Any]:
+        with translated(doing):
+            return self._connection.rows(statement)
 
     def _count_bad_texts(self, relation: SqliteRelation, column: Column, batch_rows: int) -> int:
         statement = text_statement(relation.from_item, *relation.readings([column]))

@@ -50,6 +50,11 @@ def text_statement(from_item: str, reading: Reading) -> str:
     return f"SELECT {reading.first} UNION ALL SELECT {reading.projection} FROM {from_item}"
 
 
+def scan_conditions(by: Reading, scan: Scan, separator: str | None) -> list[str]:
+    """Write the conditions that a scan's rows fulfil together; none where it reaches everything."""
+    return _range(by, scan, separator)[0]
+
+
 def _range(by: Reading, scan: Scan, separator: str | None) -> tuple[list[str], str]:
     """Give the conditions of a scan's rows, and what orders them.
 

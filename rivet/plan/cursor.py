@@ -1,0 +1,218 @@
+"""The cursor of an incremental export: which columns can be one, and how its values are told.
+
+Pure. A value is an integer on the axis of a date, timestamp or instant, and else the number itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rivet.errors import PlanError
+from rivet.plan.calendar import (
+    FIRST_DAY,
+    MICROSECONDS_PER_DAY,
+    civil_from_days,
+    days_from_civil,
+    format_day,
+    format_timestamp,
+    parse_timestamp,
+)
+from rivet.plan.scans import WindowCount, counts_of_pieces
+from rivet.plan.schema import Column, Fidelity, Kind
+from rivet.plan.windows import Axis, units_per_day
+
+CursorValue = int | Decimal
+
+_WHOLE = frozenset(
+    {
+        *(Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64),
+        *(Kind.UINT8, Kind.UINT16, Kind.UINT32, Kind.UINT64),
+    }
+)
+_DAY = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)")
+_SECONDS_PER_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """What tells when a row was last changed.
+
+    Attributes:
+        column: A date, a timestamp, or a number that grows.
+        fallback: Stands in where the column is NULL; of the same kind. None: nothing does.
+    """
+
+    column: Column
+    fallback: Column | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Give the kind of the values."""
+        return self.column.type.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far below the watermark a run looks: for transactions that are committed late.
+
+    Attributes:
+        amount: Seconds, or steps of a number.
+        is_time: Whether it is seconds.
+    """
+
+    amount: int = 0
+    is_time: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What a source holds past a bound of the cursor.
+
+    Attributes:
+        windows: The windows with such rows, and how many each has.
+        null_rows: Such rows of the NULL partition.
+        highest: The highest value of the cursor that is not in the future; None where there is none.
+    """
+
+    windows: tuple[WindowCount, ...] = ()
+    null_rows: int = 0
+    highest: CursorValue | None = None
+
+    @property
+    def rows(self) -> int:
+        """Count the rows past the bound."""
+        return sum(w.rows for w in self.windows) + self.null_rows
+
+
+def touched_of_pieces(
+    counted: Iterable[tuple[int | None, int]],
+    highest: Iterable[CursorValue | None],
+    axis: Axis,
+    edges: tuple[int, ...],
+) -> Touched:
+    """Put together what a source counted by piece of a day (see `counts_of_pieces`), and apart from all.
+
+    Args:
+        counted: Number and rows of each piece; no number: of the rows that lie in no window.
+        highest: Of the cursor, by piece.
+        edges: The day edges of the axis, for any span.
+    """
+    rows = list(counted)
+    pieces = [(number, count) for number, count in rows if number is not None]
+    return Touched(
+        tuple(counts_of_pieces(pieces, axis, edges, None)),
+        sum(count for number, count in rows if number is None),
+        max((value for value in highest if value is not None), default=None),
+    )
+
+
+def require_ordered(column: Column, engine: str, where: str) -> None:
+    """Refuse a cursor whose values have no order that a source and Rivet agree on.
+
+    Raises:
+        PlanError: With the mend.
+    """
+    kind = column.type.kind
+    numbers = _WHOLE if engine == "sqlite" else _WHOLE | {Kind.DECIMAL}
+    if (kind.is_temporal or kind in numbers) and (
+        engine == "sqlite" or column.fidelity is not Fidelity.LOSSY
+    ):
+        return
+    told = "a float, which is not exact" if kind in (Kind.FLOAT32, Kind.FLOAT64) else "neither"
+    hint = (
+        "name a column that every insert and update advances, such as updated_at; or cast it in a query to a "
+        "timestamp or a whole number"
+    )
+    raise PlanError(
+        f"{where}: column {column.name!r} is {column.source_type}, expected a date, a timestamp or a number "
+        f"that grows, and it is {told}",
+        hint=hint,
+    )
+
+
+def require_alike(cursor: Cursor, where: str) -> None:
+    """Refuse a fallback whose values cannot be compared with the cursor's.
+
+    Raises:
+        PlanError: With the mend.
+    """
+    fallback = cursor.fallback
+    if fallback is not None and fallback.type.kind is not cursor.kind:
+        raise PlanError(
+            f"{where}: column {fallback.name!r} is {fallback.source_type}, and {cursor.column.name!r} is "
+            f"{cursor.column.source_type}, which cannot be compared",
+            hint="name a column of the same type, or cast one of them in a query",
+        )
+
+
+def cursor_text(value: CursorValue, kind: Kind) -> str:
+    """Write a value, with all its digits, as a watermark holds it.
+
+    >>> cursor_text(1, Kind.INSTANT), cursor_text(Decimal("12.50"), Kind.DECIMAL)
+    ('1970-01-01T00:00:00.000001Z', '12.50')
+    """
+    if kind is Kind.DATE:
+        return format_day(int(value))
+    if kind.is_temporal:
+        return format_timestamp(int(value), utc=kind is Kind.INSTANT)
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def cursor_value(text: str, kind: Kind) -> CursorValue | None:
+    """Read what `cursor_text` writes, or give None for any other text.
+
+    >>> cursor_value("1970-01-02", Kind.DATE), cursor_value("-7", Kind.INT64), cursor_value("x", Kind.INT64)
+    (1, -7, None)
+    """
+    value: CursorValue | None
+    if kind is Kind.DATE:
+        match = _DAY.fullmatch(text)
+        value = None if match is None else _days(*map(int, match.groups()))
+    elif kind.is_temporal:
+        value = parse_timestamp(text, utc=kind is Kind.INSTANT)
+    elif re.fullmatch(r"-?\d{1,80}(\.\d{1,80})?", text, re.ASCII):
+        value = Decimal(text) if kind is Kind.DECIMAL else int(text) if "." not in text else None
+    else:
+        value = None
+    return value if value is None or cursor_text(value, kind) == text else None
+
+
+def lagging(value: CursorValue, lag: Lag, cursor: Cursor, where: str) -> CursorValue:
+    """Give the bound, closed, from which on a run looks for changed rows.
+
+    A date goes back by whole days.
+
+    Raises:
+        PlanError: The lag is time and the cursor counts steps, or the other way round.
+
+    >>> from rivet.plan.schema import ColumnType
+    >>> column = Column("n", ColumnType(Kind.INT64), "bigint")
+    >>> lagging(100, Lag(10), Cursor(column), "$")
+    90
+    """
+    kind = cursor.kind
+    if lag.amount and lag.is_time is not kind.is_temporal:
+        other = "write a time, such as 15m" if kind.is_temporal else "write a number without a unit"
+        raise PlanError(
+            f"{where}: column {cursor.column.name!r} is {cursor.column.source_type}, of which that is no lag",
+            hint=other,
+        )
+    if not kind.is_temporal:
+        return value - lag.amount
+    units = -(-lag.amount // _SECONDS_PER_DAY) if kind is Kind.DATE else lag.amount * 1_000_000
+    return max(int(value) - units, FIRST_DAY * units_per_day(kind))
+
+
+def in_microseconds(value: int, kind: Kind) -> int:
+    """Give a value on the axis of a date in microseconds since 1970-01-01T00:00; others are so already."""
+    return value * MICROSECONDS_PER_DAY // units_per_day(kind)
+
+
+def _days(year: int, month: int, day: int) -> int | None:
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    days = days_from_civil(year, month, day)
+    return days if civil_from_days(days) == (year, month, day) else None

@@ -1,0 +1,142 @@
+"""The text of what is asked of some windows alone, and of what has changed since a watermark. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rivet.plan.calendar import MICROSECONDS_PER_DAY
+from rivet.plan.cursor import Cursor, CursorValue
+from rivet.plan.scans import Reach, Scan
+from rivet.plan.schema import Column, Kind
+from rivet.plan.selection import Selection
+from rivet.plan.windows import units_per_day
+from rivet.source.query import ALIAS
+from rivet.source.sqlite import iso, moments
+from rivet.source.sqlite.identifiers import quoted, text
+from rivet.source.sqlite.readings import Reading
+from rivet.source.sqlite.relation import SqliteRelation
+from rivet.source.sqlite.statements import scan_conditions
+
+_TIE = "rivet tie"
+_NOW = {Kind.DATE: "unixepoch('now') / 86400"}
+_NOW_MICROSECONDS = "unixepoch('now') * 1000000"
+
+
+def narrowed(relation: SqliteRelation, column: Column, selection: Selection) -> SqliteRelation:
+    """Give the rows of some windows as a relation of their own.
+
+    A row's own number has no name in a subquery, so that it is given one.
+    """
+    (by,) = relation.readings([column])
+    conditions = []
+    for start, end in selection.ranges:
+        ends = scan_conditions(by, Scan(Reach.RANGE, start, end), None)
+        conditions.append(" AND ".join(ends) or f"{by.name} IS NOT NULL")
+    if selection.nulls:
+        conditions += scan_conditions(by, Scan(Reach.NULLS), None)
+    condition = " OR ".join(f"({c})" for c in conditions) or "0"
+    numbers = [tie for tie in relation.ties if not tie.startswith(f'{ALIAS}."')]
+    asked = ", ".join(["*", *(f"{tie} AS {quoted(_TIE)}" for tie in numbers)])
+    return replace(
+        relation,
+        from_item=f"(SELECT {asked} FROM {relation.from_item} WHERE {condition}) AS {ALIAS}",
+        ties=(f"{ALIAS}.{quoted(_TIE)}",) if numbers else relation.ties,
+    )
+
+
+def census_statement(relation: SqliteRelation, column: Column, day_edges: Sequence[int]) -> str:
+    """Ask for the rows of each piece of a day, and of none, in order, the last one first."""
+    (by,) = relation.readings([column])
+    keys = f"SELECT {by.key} AS k FROM {relation.from_item}"
+    return f"SELECT {_number(by.kind, day_edges)}, count(*) FROM ({keys}) GROUP BY 1 ORDER BY 1"
+
+
+def reach_statement(relation: SqliteRelation, column: Column) -> str:
+    """Ask for the least and the greatest value on the axis."""
+    (by,) = relation.readings([column])
+    return f"SELECT min({by.key}), max({by.key}) FROM {relation.from_item}"
+
+
+def highest_statement(relation: SqliteRelation, cursor: Cursor) -> str:
+    """Ask for the highest value of a cursor that is not in the future."""
+    values = f"SELECT {_value(relation, cursor)} AS v FROM {relation.from_item}"
+    return f"SELECT max(v) FROM ({values}) WHERE {_is_valid(cursor.kind)}"
+
+
+def touched_statement(
+    relation: SqliteRelation, column: Column, day_edges: Sequence[int], cursor: Cursor, since: CursorValue
+) -> str:
+    """Ask for the pieces of days with rows past a bound, how many, and their highest value."""
+    (by,) = relation.readings([column])
+    keys = (
+        f"SELECT {by.key} AS k, {_value(relation, cursor)} AS v FROM {relation.from_item} "
+        f"WHERE {_is_past(relation, cursor, int(since))}"
+    )
+    highest = f"max(CASE WHEN {_is_valid(cursor.kind)} THEN v END)"
+    return f"SELECT {_number(by.kind, day_edges)}, count(*), {highest} FROM ({keys}) GROUP BY 1 ORDER BY 1"
+
+
+def now_statement(kind: Kind) -> str:
+    """Ask for the present, in whole seconds, on the axis of a kind."""
+    return f"SELECT {_NOW.get(kind, _NOW_MICROSECONDS)}"
+
+
+def _number(kind: Kind, day_edges: Sequence[int]) -> str:
+    """Write the number of the piece of a day in which the value `k` lies; SQLite divides towards zero."""
+    if kind is Kind.DATE:
+        return "k"
+    day = MICROSECONDS_PER_DAY
+    pieces = []
+    for edge in day_edges:
+        value = f"(k - {edge * 1_000_000})" if edge else "k"
+        pieces.append(f"({value} - ({value} % {day} + {day}) % {day}) / {day}")
+    return " + ".join(pieces)
+
+
+def _value(relation: SqliteRelation, cursor: Cursor) -> str:
+    value, *others = (_key(reading) for reading in _readings(relation, cursor))
+    return (
+        f"CASE WHEN {_name(relation, cursor.column)} IS NULL THEN {others[0]} ELSE {value} END"
+        if others
+        else value
+    )
+
+
+def _is_past(relation: SqliteRelation, cursor: Cursor, since: int) -> str:
+    """Write that a row has changed since, or may have, since nothing says when it did."""
+    past, *others = (_is_not_before(reading, since) for reading in _readings(relation, cursor))
+    name = _name(relation, cursor.column)
+    if cursor.fallback is None:
+        return f"({past} OR {name} IS NULL)"
+    return f"({past} OR ({name} IS NULL AND ({others[0]} OR {_name(relation, cursor.fallback)} IS NULL)))"
+
+
+def _is_not_before(reading: Reading, since: int) -> str:
+    """Write that a value is not below a bound, at first by what an index may serve."""
+    if not reading.kind.is_temporal:
+        return f"{reading.name} >= {since}"
+    if reading.unit is not None:
+        return f"{reading.name} >= {moments.epoch_bound(since, reading.kind, reading.unit)}"
+    day, units = since // units_per_day(reading.kind), units_per_day(reading.kind)
+    # The local date of an instant may be a day behind that of UTC.
+    coarse = iso.bound((day - 1 if reading.kind is Kind.INSTANT else day) * units, reading.kind, " ")
+    # Text that is no moment tells nothing of when its row has changed.
+    return f"({text(reading.column.name)} >= '{coarse}' AND ifnull({reading.key} >= {since}, 1))"
+
+
+def _is_valid(kind: Kind) -> str:
+    return f"v <= {_NOW.get(kind, _NOW_MICROSECONDS)}" if kind.is_temporal else "v IS NOT NULL"
+
+
+def _key(reading: Reading) -> str:
+    return reading.key if reading.kind.is_temporal else reading.name
+
+
+def _name(relation: SqliteRelation, column: Column) -> str:
+    return relation.readings([column])[0].name
+
+
+def _readings(relation: SqliteRelation, cursor: Cursor) -> list[Reading]:
+    columns = [cursor.column] if cursor.fallback is None else [cursor.column, cursor.fallback]
+    return relation.readings(columns)
