@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from rivet.ahead import ReadAhead
@@ -13,13 +15,16 @@ from rivet.export.split import Splitter
 from rivet.export.stage import Stager
 from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
+from rivet.manifest.model import ExportFile, PartitionEntry
 from rivet.outcome import ExportOutcome
 from rivet.plan.changes import changed_columns
-from rivet.plan.names import SUCCESS_FILE
+from rivet.plan.names import SUCCESS_FILE, child
+from rivet.plan.windows import NULL_VALUE
 from rivet.prepare import Prepared, refuse_vanished
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
-from rivet.publish.tree import Tree
+from rivet.publish.side_by_side import side_by_side
+from rivet.publish.tree import Tree, read_manifest
 from rivet.publish.vanished import decide_vanished
 from rivet.record import Record
 from rivet.telling import Telling
@@ -106,13 +111,10 @@ class Attempt:
             shape=self._shape(),
             splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
             partition_of=self._layout.partition,
+            selection=self._prepared.selection,
             on_rows=self._telling.rows,
             on_passed=on_passed,
         )
-        expected = None
-        if self._prepared.counts is not None and self._axis is not None:
-            windows = [(self._axis.window_of(c.start), c.rows) for c in self._prepared.counts]
-            expected = {self._layout.partition(window).path: rows for window, rows in windows}
         null_path = None if self._axis is None else self._layout.partition(None).path
         prove(
             self._account,
@@ -120,8 +122,19 @@ class Attempt:
             relation.consistency,
             axis=self._axis,
             null_path=null_path,
-            expected=expected,
+            expected=self._expected(),
+            whole=self._prepared.reads_everything,
         )
+
+    def _expected(self) -> dict[str, int] | None:
+        """Give the rows that the probe counted in each partition that is read, by path, where it did."""
+        counts = self._prepared.counts_read
+        if counts is None:
+            return None
+        expected = {self._layout.partition(c.window).path: c.rows for c in counts}
+        if not self._prepared.reads_everything and self._prepared.selection.nulls:
+            expected[self._layout.partition(None).path] = self._prepared.probe.null_partition_rows
+        return expected
 
     def _changes(self) -> list[str]:
         """Tell how the columns differ from those of the run before."""
@@ -139,22 +152,22 @@ class Attempt:
         return Shape(names, tuple(name for name in names if name in nulled), dropped)
 
     def _publish(self, stager: Stager, publisher: Publisher) -> ExportOutcome:
-        account = self._account
-        present = set(account.by_path)
+        account, prepared = self._account, self._prepared
+        present = set(account.written)
         if not self._export.skip_empty:
             present |= self._add_empty(stager)
         partitions = stager.take()
         vanished = decide_vanished(
-            self._tree.entries.values(),
+            (entry for entry in self._tree.entries.values() if prepared.is_selected(entry)),
             present,
             policy=self._export.vanished,
             axis=self._axis,
-            span=account.span,
+            span=account.span if prepared.reads_everything else prepared.probe.span,
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
-        null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
-        finished = publisher.complete(self._record.finished(account, null_rows))
+        finished = publisher.complete(self._finished())
+        null_rows = sum(p.row_count for p in finished.partitions if p.value == NULL_VALUE)
         tally = publisher.tally
         self._telling.published(
             written=tally.written,
@@ -174,6 +187,7 @@ class Attempt:
             partitions_unchanged=tally.unchanged,
             partitions_removed=tally.removed,
             partitions_kept=len(vanished.keep),
+            partitions_unread=sum(not prepared.is_selected(e) for e in self._tree.entries.values()),
             changes=(
                 *(
                     ChangeEntry(p.value, "written", p.row_count, p.size_bytes)
@@ -188,6 +202,29 @@ class Attempt:
             consistency=self._described.relation.consistency.value,
             warnings=(*self._warnings, *self._record.destination.warnings),
         )
+
+    def _finished(self) -> ExportFile:
+        """Give the export file of the complete run, still without its partitions."""
+        account, prepared = self._account, self._prepared
+        if prepared.selection.is_everything:
+            null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
+            return self._record.finished(account.span, account.rows, null_rows, account.unrepresentable_rows)
+        unread = [entry for entry in self._tree.entries.values() if not prepared.is_selected(entry)]
+        span = account.span if prepared.reads_everything else prepared.probe.span
+        rows = account.unrepresentable_rows_written + self._unrepresentable_unread(unread)
+        return self._record.finished_in_part(span, rows, beside_others=bool(unread))
+
+    def _unrepresentable_unread(self, unread: Sequence[PartitionEntry]) -> Counter[str]:
+        """Add up the unrepresentable values in the partitions that were not read, where there may be any."""
+        export = self._tree.export
+        if export is not None and export.status == "complete" and not export.unrepresentable_rows:
+            return Counter()
+        destination = self._record.destination
+        names = [child(e.path, self._layout.manifest_name) for e in unread if e.state == "live"]
+        total = Counter[str]()
+        for found in side_by_side(destination, lambda name: read_manifest(destination, name), names):
+            total.update({} if found is None else found[0].unrepresentable_rows)
+        return total
 
     def _stager(self) -> Stager:
         column = self._described.column
@@ -216,13 +253,14 @@ class Attempt:
         """Stage the windows between the first and the last that hold no rows, and give their paths."""
         account = self._account
         added: set[str] = set()
-        if self._axis is None or account.span is None:
+        span = account.span if self._prepared.reads_everything else self._prepared.probe.span
+        if self._axis is None or span is None:
             return added
-        minimum, maximum = account.span
+        minimum, maximum = span
         window = self._axis.window_of(minimum)
         while window.start <= maximum:
             partition = self._layout.partition(window)
-            if partition.path not in account.by_path:
+            if partition.path not in account.by_path and self._prepared.selection.holds(window):
                 stager.add_empty(partition)
                 added.add(partition.path)
             window = self._axis.window_of(window.end)

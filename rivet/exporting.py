@@ -19,6 +19,7 @@ from rivet.lock.opening import open_lock
 from rivet.lock.turn import Turn
 from rivet.outcome import ExportOutcome
 from rivet.plan.names import EXPORT_FILE, LOCK_FILE
+from rivet.plan.selection import EVERYTHING
 from rivet.prepare import prepare
 from rivet.publish.tree import read_tree
 from rivet.record import Record
@@ -97,7 +98,11 @@ def _run(
         ahead.begin(export)
         tree = read_tree(destination, described.layout)
         prepared = prepare(
-            session, export, described, count=export.publish == "eager" and export.vanished == "error"
+            session,
+            export,
+            described,
+            count=export.publish == "eager" and export.vanished == "error",
+            selection=EVERYTHING,
         )
         record = Record(
             export, prepared.described, destination, context.run_id, started_at, context.clock, attempt

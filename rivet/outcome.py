@@ -30,6 +30,7 @@ class ExportOutcome:
         partitions_unchanged: Left alone since their rows had not changed.
         partitions_removed: Vanished and removed.
         partitions_kept: Vanished and kept.
+        partitions_unread: Left as they were, since their windows were not among those to be read.
         unrepresentable_rows: Values written as NULL since their type cannot hold them, by column; None where
             the export failed.
         changes: The partitions that this run published, and those that it removed.
@@ -53,6 +54,7 @@ class ExportOutcome:
     partitions_unchanged: int = 0
     partitions_removed: int = 0
     partitions_kept: int = 0
+    partitions_unread: int = 0
     changes: tuple[ChangeEntry, ...] = ()
     bytes_written: int = 0
     scans: int = 0

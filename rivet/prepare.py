@@ -5,6 +5,7 @@ Composition: the decisions are in `rivet.plan`, the questions go to the source's
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,8 +14,9 @@ from rivet.described import Described
 from rivet.errors import IntegrityError, PlanError
 from rivet.export.temporary import free_bytes
 from rivet.manifest.model import PartitionEntry
-from rivet.plan.scans import Reach, Scan, WindowCount, choose_sorter, plan_scans
+from rivet.plan.scans import Reach, Scan, WindowCount, choose_sorter, hull_scans, plan_scans
 from rivet.plan.schema import Column
+from rivet.plan.selection import EVERYTHING, Selection
 from rivet.plan.unrepresentable import nulled_columns
 from rivet.plan.windows import Axis
 from rivet.publish.vanished import decide_vanished, possibly_present
@@ -28,8 +30,9 @@ class Prepared:
 
     Attributes:
         described: With the columns in its relation whose unrepresentable values are to be NULL.
-        counts: Rows of each window that holds any, where they were counted.
+        counts: Rows of each window that holds any, selected or not, where they were counted.
         sort_bytes: The source's estimate of the largest sort, whoever does it.
+        selection: The windows that are read and published.
     """
 
     described: Described
@@ -37,13 +40,48 @@ class Prepared:
     counts: tuple[WindowCount, ...] | None
     scans: tuple[Scan, ...]
     sort_bytes: int
+    selection: Selection = EVERYTHING
+
+    @property
+    def reads_everything(self) -> bool:
+        """Tell whether the scans give every row of the source, selected or not."""
+        return self.selection.is_everything or any(s.reach is Reach.EVERYTHING for s in self.scans)
+
+    @property
+    def counts_read(self) -> tuple[WindowCount, ...] | None:
+        """Give the counts of the windows that the scans reach, where windows were counted."""
+        if self.counts is None or self.reads_everything:
+            return self.counts
+        ranges = [(s.start, s.end) for s in self.scans if s.start is not None and s.end is not None]
+        starts = [start for start, _ in ranges]
+
+        def is_read(count: WindowCount) -> bool:
+            number = bisect_right(starts, count.start) - 1
+            return number >= 0 and count.start < ranges[number][1]
+
+        return tuple(c for c in self.counts if is_read(c))
+
+    def is_selected(self, entry: PartitionEntry) -> bool:
+        """Tell whether this run reads a live partition's window."""
+        return self.selection.holds_value(entry.value, self.described.axis)
 
 
-def prepare(session: Session, export: ExportSettings, described: Described, *, count: bool) -> Prepared:
+def prepare(
+    session: Session,
+    export: ExportSettings,
+    described: Described,
+    *,
+    count: bool,
+    selection: Selection = EVERYTHING,
+) -> Prepared:
     """Probe an export and plan its scans.
+
+    The probe is of all rows, whatever is selected: its span tells a window that vanished from one that was
+    purged.
 
     Args:
         count: Count every window, also where one scan would not need it.
+        selection: The windows to read; everything without `partition_by`.
 
     Raises:
         PlanError: There are values that their type cannot represent, too many partitions, or a sort too
@@ -59,7 +97,10 @@ def prepare(session: Session, export: ExportSettings, described: Described, *, c
     whole = Scan(Reach.EVERYTHING, expected_rows=expected)
     if column is None or axis is None:
         return Prepared(described, probe, None, (whole,), 0)
-    return _Preparation(session, export, described, probe, column=column, axis=axis).run(whole, count=count)
+    preparation = _Preparation(
+        session, export, described, probe, column=column, axis=axis, selection=selection
+    )
+    return preparation.run(whole, count=count)
 
 
 def _may_be_null(relation: Relation, column: Column | None, export: ExportSettings) -> Relation:
@@ -77,7 +118,7 @@ def refuse_vanished(export: ExportSettings, prepared: Prepared, entries: Iterabl
     """
     described, probe = prepared.described, prepared.probe
     if described.is_steady:
-        entries = list(entries)
+        entries = [e for e in entries if prepared.is_selected(e)]
         present = possibly_present(entries, described.axis, probe, prepared.counts)
         decide_vanished(entries, present, policy=export.vanished, axis=described.axis, span=probe.span)
 
@@ -94,6 +135,7 @@ class _Preparation:
         *,
         column: Column,
         axis: Axis,
+        selection: Selection,
     ) -> None:
         self._session = session
         self._export = export
@@ -101,6 +143,7 @@ class _Preparation:
         self._column = column
         self._axis = axis
         self._probe = probe
+        self._selection = selection
         self._counts: tuple[WindowCount, ...] | None = () if probe.minimum is None else None
 
     def run(self, whole: Scan, *, count: bool) -> Prepared:
@@ -111,7 +154,7 @@ class _Preparation:
         if len(scans) == 1 and scans[0].reach is Reach.EVERYTHING:
             sorter = choose_sorter(self._export.sort, self._session.advised_sorter, sort_bytes, free_bytes())
             scans = (replace(scans[0], sorter=sorter),)
-        return Prepared(self._described, self._probe, self._counts, scans, sort_bytes)
+        return Prepared(self._described, self._probe, self._counts, scans, sort_bytes, self._selection)
 
     def _window_counts(self) -> tuple[WindowCount, ...]:
         if self._counts is None:
@@ -133,9 +176,9 @@ class _Preparation:
         limit = self._export.max_partitions
         if minimum is None or maximum is None:
             return
-        held = self._axis.window_count(minimum, maximum)
+        held = self._selection.window_count(self._axis, minimum, maximum)
         if held > limit and self._export.skip_empty:
-            held = len(self._window_counts())
+            held = sum(self._selection.holds(c.window) for c in self._window_counts())
         if held > limit:
             kind = "windows that hold rows" if self._export.skip_empty else "windows, empty ones included,"
             raise PlanError(
@@ -155,13 +198,27 @@ class _Preparation:
                     hint="set scan: single, or store the rows in a table of their own",
                 )
             return self._several(1)
-        if self._export.scan == "auto" and steady and indexed and rows > limit:
+        is_part = not self._selection.is_everything
+        if self._export.scan == "auto" and steady and indexed and (is_part or rows > limit):
             return self._several(limit)
-        return (whole,)
+        return self._part_without_index(whole) if is_part and steady else (whole,)
+
+    def _part_without_index(self, whole: Scan) -> tuple[Scan, ...]:
+        """Read from the first selected window to the last, and the NULL rows; or everything, if most is read.
+
+        Each scan passes over the whole table, but what it leaves out is neither sorted nor sent.
+        """
+        null_rows = self._probe.null_partition_rows
+        scans = hull_scans(self._window_counts(), null_rows, self._selection)
+        wanted = sum(s.expected_rows or 0 for s in scans)
+        is_whole = wanted * 2 > self._probe.rows or (self._export.scan == "single" and len(scans) > 1)
+        return (whole,) if is_whole else scans
 
     def _several(self, max_scan_rows: int) -> tuple[Scan, ...]:
         null_rows = self._probe.null_partition_rows
-        return plan_scans(self._window_counts(), null_rows, max_scan_rows=max_scan_rows)
+        return plan_scans(
+            self._window_counts(), null_rows, max_scan_rows=max_scan_rows, selection=self._selection
+        )
 
     def _limit_sort(self, scans: tuple[Scan, ...]) -> tuple[tuple[Scan, ...], int]:
         """Hold the largest sort within the limit, by smaller scans where an index serves them."""

@@ -10,12 +10,12 @@ from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.destination.protocol import Destination
-from rivet.export.scan import Account
 from rivet.export.staged import StagedPart
 from rivet.manifest.model import ExportFile, Manifest, Part, PartitionFacts, SourceFacts
 from rivet.plan.layout import Partition
 from rivet.plan.schema import schema_fingerprint, schema_json
 from rivet.publish.tree import partition_facts
+from rivet.source.protocol import Consistency
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,48 @@ class Record:
             manifest_name=self.described.layout.manifest_name,
         )
 
-    def finished(self, account: Account, null_rows: int) -> ExportFile:
+    def finished(
+        self, span: tuple[int, int] | None, rows: int, null_rows: int, unrepresentable: Mapping[str, int]
+    ) -> ExportFile:
         """Give the export file of a run that is complete, still without its partitions.
 
         Args:
+            span: Smallest and largest value that the source has, both closed, or None.
+            rows: All rows of the source.
             null_rows: Rows of the NULL partition; those whose value could not be represented are not NULL at
                 the source.
+            unrepresentable: Such values by column.
         """
-        axis, span, column = self.described.axis, account.span, self.described.column
+        column = self.described.column
+        return replace(
+            self._ended(span, unrepresentable),
+            source_rows=rows,
+            source_null_rows=null_rows - (0 if column is None else unrepresentable.get(column.name, 0)),
+        )
+
+    def finished_in_part(
+        self, span: tuple[int, int] | None, unrepresentable: Mapping[str, int], *, beside_others: bool
+    ) -> ExportFile:
+        """Give that of a run which has read some windows: the source's counts say nothing of the tree then.
+
+        Args:
+            unrepresentable: Of all live partitions, read or not.
+            beside_others: Whether there are live partitions that were not read: together they are of no one
+                moment.
+        """
+        ended = self._ended(span, unrepresentable)
+        if not beside_others:
+            return ended
+        return replace(ended, source=replace(ended.source, consistency=Consistency.NONE.value))
+
+    def _ended(self, span: tuple[int, int] | None, unrepresentable: Mapping[str, int]) -> ExportFile:
+        axis = self.described.axis
         minimum, maximum = (None, None) if axis is None or span is None else map(axis.format, span)
-        unrepresentable = account.unrepresentable_rows
         return replace(
             self.blank(),
             status="complete",
             finished_at=self.clock(),
             span={"minimum": minimum, "maximum": maximum},
-            source_rows=account.rows,
-            source_null_rows=null_rows - (0 if column is None else unrepresentable[column.name]),
             unrepresentable_rows=self._by_column(unrepresentable),
         )
 

@@ -20,7 +20,6 @@ from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutco
 from rivet.plan.advice import key_advice, type_advice, value_advice
 from rivet.plan.readers import old_values, readers
 from rivet.plan.resolve import near_miss
-from rivet.plan.windows import Window
 from rivet.prepare import Prepared, prepare, refuse_vanished
 from rivet.publish.tree import read_tree
 from rivet.source.opening import open_source
@@ -262,9 +261,11 @@ def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         partitions = [(layout.partition(None), probe.rows)] if probe.rows else []
     else:
         partitions = [
-            (layout.partition(Window(c.start, c.end, c.label)), c.rows) for c in prepared.counts or ()
+            (layout.partition(c.window), c.rows)
+            for c in prepared.counts or ()
+            if prepared.selection.holds(c.window)
         ]
-        if probe.null_partition_rows:
+        if probe.null_partition_rows and prepared.selection.nulls:
             partitions.append((layout.partition(None), probe.null_partition_rows))
     return replace(
         outcome,

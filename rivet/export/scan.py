@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,6 +14,7 @@ from rivet.errors import IntegrityError
 from rivet.export.split import Splitter
 from rivet.plan.layout import Partition
 from rivet.plan.scans import Scan
+from rivet.plan.selection import EVERYTHING, Selection
 from rivet.plan.windows import Axis, Window
 from rivet.source.protocol import Batches, Consistency, Probe
 from rivet.wording import counted
@@ -41,6 +42,7 @@ class Account:
     Attributes:
         rows: All of them.
         by_path: Rows of each partition, by its path.
+        left_out: Paths of those that were read on the way to others, and are not written.
         span: Smallest and largest value of the partition column, both closed, or None.
         unrepresentable: Rows with NULL for a value that cannot be represented, by path and column, where
             there are any.
@@ -48,6 +50,7 @@ class Account:
 
     rows: int = 0
     by_path: dict[str, int] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)
     span: tuple[int, int] | None = None
     unrepresentable: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -60,12 +63,19 @@ class Account:
             counts.update(Counter(counts) + Counter(marked))
 
     @property
+    def written(self) -> dict[str, int]:
+        """Give the rows of each partition that is written, by its path."""
+        return {path: rows for path, rows in self.by_path.items() if path not in self.left_out}
+
+    @property
     def unrepresentable_rows(self) -> Counter[str]:
-        """Add up the unrepresentable values of each column."""
-        total = Counter[str]()
-        for counts in self.unrepresentable.values():
-            total.update(counts)
-        return total
+        """Add up the unrepresentable values of each column, of all rows."""
+        return _added_up(self.unrepresentable.values())
+
+    @property
+    def unrepresentable_rows_written(self) -> Counter[str]:
+        """Add up the unrepresentable values of each column, of the partitions that are written."""
+        return _added_up(counts for path, counts in self.unrepresentable.items() if path not in self.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,7 @@ def run_scans(
     shape: Shape,
     splitter: Splitter | None,
     partition_of: Callable[[Window | None], Partition],
+    selection: Selection = EVERYTHING,
     on_rows: Callable[[int], None],
     on_passed: Callable[[], None],
 ) -> None:
@@ -116,6 +127,7 @@ def run_scans(
     Args:
         account: Counts what comes through; of a partition that has ended it holds everything.
         splitter: Cuts batches into partitions; None without `partition_by`.
+        selection: The rows of other windows are counted, and not taken.
         on_rows: Told the rows so far, after each batch.
         on_passed: Told whenever the scan has passed a partition, which has then ended in the taker.
 
@@ -123,23 +135,27 @@ def run_scans(
         IntegrityError: A scan's rows are not those that the server said it sent, or that the probe
             counted; or the order went back.
     """
-    current: str | None = None
+    current: str | None = None  # the partition under way in the taker
     for number, scan in enumerate(scans):
         before = account.rows
         with read(scan) as batches:
             for batch in batches:
                 whole = shape.rows(batch)
-                runs = [(None, whole)] if splitter is None else splitter.split(whole)
+                runs = _runs(whole, scan, splitter)
                 start = 0
                 for window, rows in runs:
                     partition = partition_of(window)
                     if current is not None and partition.path != current:
                         taker.end_partition()
                         on_passed()
-                    current = partition.path
+                        current = None
                     account.add(partition.path, rows.num_rows, shape.marked(batch, start, rows.num_rows))
                     start += rows.num_rows
-                    taker.write(partition, shape.written(rows))
+                    if splitter is None or selection.holds(window):
+                        current = partition.path
+                        taker.write(partition, shape.written(rows))
+                    else:
+                        account.left_out.add(partition.path)
                 on_rows(account.rows)
             sent = batches.server_rows
         _agree(f"scan {number + 1} of {len(scans)}", account.rows - before, sent, "the server says it sent")
@@ -147,6 +163,17 @@ def run_scans(
             _agree(f"scan {number + 1} of {len(scans)}", sent, scan.expected_rows, "the probe counted")
     taker.end_partition()
     account.span = None if splitter is None else splitter.span
+
+
+def _runs(
+    rows: pa.RecordBatch, scan: Scan, splitter: Splitter | None
+) -> Iterable[tuple[Window | None, pa.RecordBatch]]:
+    """Cut rows into partitions; those of a chunk are of one."""
+    if splitter is None:
+        return [(None, rows)]
+    if scan.chunk is None:
+        return splitter.split(rows)
+    return splitter.within(rows, None if scan.start is None else splitter.window_of(scan.start))
 
 
 def prove(
@@ -157,6 +184,7 @@ def prove(
     axis: Axis | None,
     null_path: str | None,
     expected: Mapping[str, int] | None,
+    whole: bool = True,
 ) -> None:
     """Compare what came through with what the probe counted in the same snapshot.
 
@@ -167,11 +195,16 @@ def prove(
         axis: Axis of the partition column, or None without one.
         null_path: Path of the NULL partition, or None without `partition_by`.
         expected: Rows of each partition by its path, where the probe counted them.
+        whole: Whether every row of the source was to come through; else those of `expected`, in which the
+            NULL partition then stands, too.
 
     Raises:
         IntegrityError: If any count differs.
     """
     if consistency is not Consistency.SNAPSHOT:
+        return
+    if not whole:
+        _prove_part(account, probe, expected or {})
         return
     if axis is not None and account.span != probe.span:
         seen, expected_span = (s and tuple(map(axis.format, s)) for s in (account.span, probe.span))
@@ -193,6 +226,25 @@ def prove(
         )
     for path, rows in (expected or {}).items():
         _agree(f"partition {path!r}", account.by_path.get(path, 0), rows, "the probe counted")
+
+
+def _prove_part(account: Account, probe: Probe, expected: Mapping[str, int]) -> None:
+    """Compare each window that was read, and that there was no other."""
+    for path in {**expected, **account.by_path}:
+        rows, counted_rows = account.by_path.get(path, 0), expected.get(path, 0)
+        _agree(f"partition {path!r}", rows, counted_rows, "the probe counted")
+    probed = dict(probe.unrepresentable)
+    for name, rows in account.unrepresentable_rows.items():
+        if rows > probed.get(name, 0):
+            what = f"column {name!r}, values that cannot be represented"
+            _agree(what, rows, probed.get(name, 0), "the probe counted")
+
+
+def _added_up(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    total = Counter[str]()
+    for one in counts:
+        total.update(one)
+    return total
 
 
 def _agree(what: str, seen: int, claimed: int, who: str) -> None:

@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import Literal
 
 from rivet.plan.chunks import Chunk
-from rivet.plan.windows import Axis, units_per_day
+from rivet.plan.selection import EVERYTHING, Selection
+from rivet.plan.windows import Axis, Window, units_per_day
 from rivet.plan.zones import DAY_SECONDS
 
 
@@ -60,6 +61,11 @@ class WindowCount:
     end: int
     label: str
     rows: int
+
+    @property
+    def window(self) -> Window:
+        """Give the window itself."""
+        return Window(self.start, self.end, self.label)
 
 
 def choose_sorter(
@@ -139,10 +145,13 @@ def piece_start(number: int, axis: Axis, edges: tuple[int, ...], span: tuple[int
     return start if span is None else max(start, span[0])  # edges before the span were not asked for
 
 
-def plan_scans(counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int) -> tuple[Scan, ...]:
-    """Group windows, in order, into scans of at most max_scan_rows, NULL rows in a scan of their own.
+def plan_scans(
+    counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: int, selection: Selection = EVERYTHING
+) -> tuple[Scan, ...]:
+    """Group selected windows, in order, into scans of at most max_scan_rows, NULL rows in one of their own.
 
-    A window larger than that is a scan by itself; empty windows cost nothing.
+    A window larger than that is a scan by itself; empty windows cost nothing. No scan reaches over a window
+    that is not selected.
 
     >>> counts = [WindowCount(0, 1, "a", 5), WindowCount(1, 2, "b", 6), WindowCount(9, 10, "c", 1)]
     >>> [(s.start, s.end, s.expected_rows) for s in plan_scans(counts, 0, max_scan_rows=11)]
@@ -150,18 +159,44 @@ def plan_scans(counts: Sequence[WindowCount], null_rows: int, *, max_scan_rows: 
     """
     scans: list[Scan] = []
     group: list[WindowCount] = []
+    rows, before = 0, None
 
     def close() -> None:
         if group:
-            rows = sum(c.rows for c in group)
             scans.append(Scan(Reach.RANGE, group[0].start, group[-1].end, rows))
             group.clear()
 
     for count in counts:
-        if group and sum(c.rows for c in group) + count.rows > max_scan_rows:
+        number = selection.range_of(count.window)
+        if number is None:
+            continue
+        if group and (rows + count.rows > max_scan_rows or number != before):
             close()
+        rows = count.rows + (rows if group else 0)
+        before = number
         group.append(count)
     close()
-    if null_rows:
+    if null_rows and selection.nulls:
         scans.append(Scan(Reach.NULLS, expected_rows=null_rows))
     return tuple(scans)
+
+
+def hull_scans(counts: Sequence[WindowCount], null_rows: int, selection: Selection) -> tuple[Scan, ...]:
+    """Give one scan from the first selected window that holds rows to the last, and one of the NULL rows.
+
+    So a table without an index is not passed over once for each range. What lies between is read, counted
+    and not written.
+
+    >>> from rivet.plan.selection import selected
+    >>> counts = [WindowCount(day, day + 1, "", 5) for day in range(9)]
+    >>> picked = selected([c.window for c in counts[2:6:2]])
+    >>> [(s.start, s.end, s.expected_rows) for s in hull_scans(counts, 1, picked)]
+    [(2, 5, 15)]
+    """
+    held = [c for c in counts if selection.holds(c.window)]
+    nulls = plan_scans((), null_rows, max_scan_rows=1, selection=selection)
+    if not held:
+        return nulls
+    start, end = held[0].start, held[-1].end
+    rows = sum(c.rows for c in counts if start <= c.start < end)
+    return (Scan(Reach.RANGE, start, end, rows), *nulls)

@@ -79,7 +79,7 @@ class Selection:
         return replace(self, ranges=tuple(ranges), nulls=self.nulls and not nulls)
 
     def window_count(self, axis: Axis, minimum: int, maximum: int) -> int:
-        """Count the selected windows, empty ones included, from that of minimum to that of maximum, both closed."""
+        """Count the selected windows, empty ones too, between two values, both closed."""
         count = 0
         for start, end in self.ranges:
             first = minimum if start is None else max(start, minimum)

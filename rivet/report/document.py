@@ -73,6 +73,7 @@ def run_export(outcome: ExportOutcome) -> Document:
         "partitions_unchanged": outcome.partitions_unchanged,
         "partitions_removed": outcome.partitions_removed,
         "partitions_kept": outcome.partitions_kept,
+        "partitions_unread": outcome.partitions_unread,
         "bytes_written": outcome.bytes_written,
         "scans": outcome.scans,
         "consistency": outcome.consistency,

@@ -50,6 +50,7 @@ def _export_lines(export: ExportOutcome) -> list[str]:
         (export.partitions_unchanged, "unchanged"),
         (export.partitions_removed, "removed"),
         (export.partitions_kept, "kept"),
+        (export.partitions_unread, "not read"),
     ):
         if number:
             changes.append(f"{number:,} {word}")
