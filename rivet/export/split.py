@@ -37,6 +37,10 @@ class Splitter:
         """Give the first and the last value seen, both closed, or None where there was none."""
         return None if self._first is None or self._last is None else (self._first, self._last)
 
+    def window_of(self, value: int) -> Window:
+        """Give the window that holds a value."""
+        return self._axis.window_of(value)
+
     def split(self, batch: pa.RecordBatch) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
         """Yield each run of rows with its window; None is the NULL partition.
 
@@ -57,6 +61,27 @@ class Splitter:
         first, trailing = batch.slice(0, len(batch) - nulls), batch.slice(len(batch) - nulls)
         yield from self._split_values(first, first.column(self._column))
         yield self._null_run(trailing)
+
+    def within(
+        self, batch: pa.RecordBatch, window: Window | None
+    ) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
+        """Yield the rows of a chunk, which all lie in one window, in any order; None is the NULL partition.
+
+        Raises:
+            IntegrityError: They lie elsewhere.
+        """
+        values = batch.column(self._column)
+        if window is None:
+            if values.null_count != len(values):
+                raise self._out_of_order("rows of the NULL partition have a value")
+        else:
+            ends = pc.min_max(values)
+            least, most = ends["min"].value, ends["max"].value
+            if values.null_count or least < window.start or most >= window.end:
+                raise self._out_of_order(f"rows of {window.label!r} lie in another window")
+            self._first = least if self._first is None else min(self._first, least)
+            self._last = most if self._last is None else max(self._last, most)
+        yield window, batch
 
     def _null_run(self, rows: pa.RecordBatch) -> tuple[None, pa.RecordBatch]:
         again = self._nulls_seen and not self._last_was_null

@@ -76,6 +76,11 @@ class ChunkRange:
     start: int
     end: int
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Give the column by which it is cut."""
+        return (self.line.column,)
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkPage:
@@ -87,6 +92,7 @@ class ChunkPage:
         nullable: Those of the columns that may hold NULL.
         after: The key of the row before the page, as the session's `page_end` gives it; None: the first page.
         follows: The page goes on where the one before has ended, whose end is known once it has been read.
+        is_last: No row follows it, which is asked for as well.
         within: Where the key's first column lies in the partition, if that is known.
     """
 
@@ -95,7 +101,13 @@ class ChunkPage:
     nullable: tuple[Column, ...] = ()
     after: tuple[str, ...] | None = None
     follows: bool = False
+    is_last: bool = False
     within: ChunkRange | None = None
+
+    @property
+    def limit(self) -> int:
+        """Count the rows to ask for: of the last page one more than there are, as too many would show."""
+        return self.rows + self.is_last
 
 
 @dataclass(frozen=True, slots=True)

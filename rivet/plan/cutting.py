@@ -24,8 +24,11 @@ _DECIMAL = re.compile(r"numeric|decimal")
 _DECIMAL_PLACES = re.compile(r"\(\d+,\s*(\d+)\)")
 
 
-def line_of(column: Column, where: str, *, size: Decimal | timedelta | None) -> Line:
+def line_of(column: Column, where: str, *, size: Decimal | timedelta | None, whole: bool = False) -> Line:
     """Say how a column is cut into ranges.
+
+    Args:
+        whole: Ranges of decimals begin at whole numbers.
 
     Raises:
         PlanError: Its values are not ordered as numbers or dates are.
@@ -43,7 +46,7 @@ def line_of(column: Column, where: str, *, size: Decimal | timedelta | None) -> 
     scale = column.type.scale or (int(places[1]) if places else 0)
     if isinstance(size, Decimal):
         scale = max(scale, -int(size.as_tuple().exponent))
-    return Line(column, scale)
+    return Line(column, 0 if whole else scale)
 
 
 def width_of(size: Decimal | timedelta, line: Line, where: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivet.errors import PlanError
+from rivet.plan.schema import Column, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,31 @@ def leading(key: Sequence[str], equal: str | None, indexes: Sequence[TableIndex]
     for first in ([] if equal is None else [(equal, *key)]) + [tuple(key)]:
         ordered += [i for i in indexes if i.columns[: len(first)] == first]
     return ordered
+
+
+def require_key_column(
+    column: Column, engine: str, *, is_overridden: bool, unrepresentable_rows: int, where: str
+) -> None:
+    """Refuse a column whose values cannot be told to the source as it compares them.
+
+    Args:
+        is_overridden: `columns` gives it another type. SQLite compares what is stored, and is told that.
+
+    Raises:
+        PlanError: With the mend.
+    """
+    shown = f"{where}: column {column.name!r} is {column.source_type}"
+    is_numbered = engine in ("mysql", "mariadb") and column.source_type.lower().startswith(("enum", "set"))
+    if column.type.kind is Kind.LIST or is_numbered:
+        order = "the order in which its words are declared" if is_numbered else "an order of its own"
+        raise PlanError(f"{shown}, whose values have {order}", hint="cut by another column")
+    if is_overridden and engine != "sqlite":
+        raise PlanError(
+            f"{shown}, and `columns` makes another type of it",
+            hint="take it out of `columns`, or cut by another column",
+        )
+    if unrepresentable_rows:
+        raise PlanError(
+            f"{shown} and holds {unrepresentable_rows:,} values that fit no calendar or number",
+            hint="cut by another column",
+        )
