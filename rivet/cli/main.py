@@ -14,6 +14,7 @@ from rivet.cli.commands import rivet
 from rivet.cli.delivery import Ending, value_of
 from rivet.cli.invocation import Invocation
 from rivet.cli.libraries import libraries_heard
+from rivet.cli.lost_errors import LostErrors
 from rivet.cli.signals import Stop
 
 
@@ -22,10 +23,12 @@ def main() -> int:
     streams.hold_standard_descriptors()
     stop = Stop()
     stop.install()
-    return run_command_line(sys.argv[1:], stop)
+    lost = LostErrors()
+    lost.install()
+    return run_command_line(sys.argv[1:], stop, lost)
 
 
-def run_command_line(arguments: Sequence[str], stop: Stop) -> int:
+def run_command_line(arguments: Sequence[str], stop: Stop, lost: LostErrors | None = None) -> int:
     """Run one command, tell how it ended, and give the exit code."""
     invocation = Invocation.of(arguments, rivet.commands)
     try:
@@ -34,6 +37,8 @@ def run_command_line(arguments: Sequence[str], stop: Stop) -> int:
     except BaseException as exc:  # noqa: BLE001 - every ending is told, bugs too
         stop.settle()
         ending = invocation.failure(exc)
+    if lost is not None:
+        ending = lost.told_with(ending, invocation.secrets)
     # CPython ends a module by SIGINT, whatever its code, where an interrupt has left the running of text,
     # as of the methods that dataclasses write on import. It forgets that when it runs some again.
     exec("")  # noqa: S102

@@ -53,6 +53,7 @@ class Lease:
         self._timing = timing
         self._clock = clock
         self._lost: str | None = None
+        self._bug: BaseException | None = None
         self._changing = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="rivet-lock", daemon=True)
@@ -80,6 +81,11 @@ class Lease:
         self._must_not_be_lost()
         if self._is_due():
             self.check()
+
+    def must_have_lived(self) -> None:
+        """Raise where a bug has ended the renewing."""
+        if self._bug is not None:
+            raise RuntimeError("the thread that renews the lock has died") from self._bug
 
     def end(self) -> str | None:
         """Stop renewing and remove the object; give what kept it from that."""
@@ -112,6 +118,9 @@ class Lease:
                 return
             except RivetError:
                 continue  # tried again at the next beat; the holder itself tries when it becomes urgent
+            except BaseException as error:  # noqa: BLE001 - raised again in the thread of the holder
+                self._bug = error
+                return
 
     def _renew(self) -> None:
         """Write the lock again where it is as this run has written it last."""
@@ -145,6 +154,7 @@ class Lease:
         self._lost = self._lost or why
 
     def _must_not_be_lost(self) -> None:
+        self.must_have_lived()
         if self._lost is not None:
             raise LockLost(
                 f"another run has taken the place of this one on {self._destination.uri}: {self._lost}",

@@ -129,6 +129,8 @@ class ObjectLock:
                 f"the lock of {self._tree} could not be released ({trouble}): the next run takes it over"
                 f" {self._timing.stale_seconds:g} seconds after its last renewal"
             )
+        if lease is not None:
+            lease.must_have_lived()
 
     def _look(self) -> _Found | None:
         try:

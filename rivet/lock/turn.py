@@ -41,8 +41,10 @@ class Turn:
     def __exit__(self, *_: object) -> None:
         """Release the lock, if it is held, and remove a root in which nothing else was."""
         with finishing():
-            self._lock.release()
-            self._destination.remove_root_if_empty()
+            try:
+                self._lock.release()
+            finally:
+                self._destination.remove_root_if_empty()
 
     def take(self, work: Callable[[], Result]) -> Result:
         """Do work, which calls `hold` before it changes anything, when nobody else is at work on the tree.

@@ -39,6 +39,7 @@ class ReaderThread:
 
     def __init__(self) -> None:
         self._loop = new_event_loop()
+        self._bug: BaseException | None = None
         # A daemon, so that a driver that blocks for ever cannot hold up the end of the process.
         self._thread = threading.Thread(target=self._serve, name="rivet-reader", daemon=True)
         self._thread.start()
@@ -58,11 +59,17 @@ class ReaderThread:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end and give its result; an interrupt here cancels it."""
-        return result_of(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:  # the loop is closed
+            coroutine.close()
+            self._must_live()
+            raise
+        return result_of(future, self._must_live)
 
     def stream(self, produce: Callable[[Write], Coroutine[Any, Any, int]]) -> BlockStream:
         """Start a producer: it writes rows and returns how many the server says it sent."""
-        return BlockStream(self._loop, produce)
+        return BlockStream(self._loop, produce, self._must_live)
 
     def close(self) -> None:
         """End the thread; tasks that are still under way are cancelled. May be called again."""
@@ -78,8 +85,14 @@ class ReaderThread:
                 task.cancel()
             if tasks:
                 self._loop.run_until_complete(asyncio.wait(tasks, timeout=_GRACE_SECONDS))
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            self._bug = error
         finally:
             self._loop.close()
+
+    def _must_live(self) -> None:
+        if not self.is_alive:
+            raise RuntimeError("the thread that reads from the source has died") from self._bug
 
 
 class BlockStream:
@@ -90,9 +103,13 @@ class BlockStream:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, produce: Callable[[Write], Coroutine[Any, Any, int]]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        produce: Callable[[Write], Coroutine[Any, Any, int]],
+        must_live: Callable[[], None],
     ) -> None:
         self._loop = loop
+        self._must_live = must_live
         self._changed = threading.Condition()
         self._blocks: deque[bytes] = deque()
         self._queued_bytes = 0
@@ -115,16 +132,17 @@ class BlockStream:
             self._left = True
             self._blocks.clear()
             self._changed.notify_all()
-            if not self._ended:
+            if not self._ended and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._cancel)
-                self._changed.wait_for(lambda: self._ended, _GRACE_SECONDS)
+                self._changed.wait_for(lambda: self._ended or self._loop.is_closed(), _GRACE_SECONDS)
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the blocks in order, then raise the producer's error if it had one."""
         while True:
             with self._changed:
                 while not (self._blocks or self._ended):
-                    self._changed.wait(WAKE_SECONDS)
+                    if not self._changed.wait(WAKE_SECONDS):
+                        self._must_live()
                 if not self._blocks:
                     break
                 block = self._blocks.popleft()

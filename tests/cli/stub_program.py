@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import sys
+import threading
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -88,6 +89,27 @@ def crash(listener: Listener, run_id: str) -> RunOutcome:
     raise ValueError("cannot log in with " + password.reveal())
 
 
+def orphan(listener: Listener, run_id: str) -> RunOutcome:
+    """Meet a bug on a thread that nobody asks how it ended, and go on."""
+    thread = threading.Thread(target=crash, args=(listener, run_id))
+    thread.start()
+    thread.join()
+    return succeed(listener, run_id)
+
+
+class Failing:
+    """Meets a bug in its finaliser."""
+
+    def __del__(self) -> None:
+        crash(lambda _: None, "")
+
+
+def drop(listener: Listener, run_id: str) -> RunOutcome:
+    """Meet a bug where no error leaves."""
+    Failing()
+    return succeed(listener, run_id)
+
+
 def hide(listener: Listener, run_id: str) -> RunOutcome:
     """Write to standard error what a library might, with a file of the run's own open."""
     with Path(os.environ["PART"]).open("wb", buffering=0) as part:
@@ -110,7 +132,7 @@ def grumble(listener: Listener, run_id: str) -> RunOutcome:
 def run(settings: Settings, *, listener: Listener, run_id: str, **_: object) -> RunOutcome:
     """Run the scenario that the command line names."""
     del settings
-    scenarios = (succeed, wait, lose, sink, crash, hide, grumble)
+    scenarios = (succeed, wait, lose, sink, crash, orphan, drop, hide, grumble)
     return next(s for s in scenarios if s.__name__ == SCENARIO)(listener, run_id)
 
 

@@ -230,6 +230,27 @@ def test_a_bug_in_a_process_shows_no_secret() -> None:
     assert b"s3cret-word" not in ended.stderr + ended.stdout
 
 
+def test_a_thread_that_dies_fails_the_command() -> None:
+    """A bug on a thread that nobody waits for is told without secrets, with exit code 1 and what was done."""
+    ended = finish(*STUBBED, "orphan", *CONFIG, "--json")
+
+    document = json.loads(ended.stdout)
+    assert ended.returncode == document["exit_code"] == 1
+    assert [export["status"] for export in document["exports"]] == ["complete"]
+    assert "a thread has died" in document["errors"][0]["message"]
+    assert b"ValueError: cannot log in with ***" in ended.stderr
+    assert b"s3cret-word" not in ended.stderr + ended.stdout
+
+
+def test_a_bug_in_a_finaliser_is_told_without_secrets() -> None:
+    """It has broken nothing that anybody waited for, so the command ends as it would."""
+    ended = finish(*STUBBED, "drop", *CONFIG, "--json")
+
+    assert ended.returncode == json.loads(ended.stdout)["exit_code"] == 0
+    assert b"ValueError: cannot log in with ***" in ended.stderr
+    assert b"s3cret-word" not in ended.stderr + ended.stdout
+
+
 def test_what_libraries_say_joins_the_log() -> None:
     """Warnings and log records of libraries are lines of the log, without secrets or tracebacks."""
     ended = finish(*STUBBED, "grumble", *CONFIG, "--log-format", "json")

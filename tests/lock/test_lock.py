@@ -80,12 +80,14 @@ def test_a_run_waits_as_long_as_it_is_told_to() -> None:
     destination = MemoryDestination()
     first = held(destination)
     heard: list[str] = []
-    second = lock_at(destination, wait_seconds=60, on_wait=heard.append)
-    timer = threading.Timer(0.1, first.release)
-    timer.start()
+
+    def hear(text: str) -> None:
+        heard.append(text)
+        first.release()
+
+    second = lock_at(destination, wait_seconds=60, on_wait=hear)
     second.await_turn()
     assert second.hold()
-    timer.join()
     assert len(heard) == 1
     assert RUN in heard[0]
     with pytest.raises(LockHeld):
@@ -208,6 +210,20 @@ def test_a_heartbeat_that_fails_is_tried_again() -> None:
     assert beats.wait(60)
     lock.check()
     lock.release()
+    assert destination.objects == {}
+
+
+def test_a_bug_in_the_heartbeat_ends_the_run() -> None:
+    """It is raised where the holder looks, and at the release at the latest, which removes the lock."""
+    destination = MemoryDestination(fail_before("replace", 1, ZeroDivisionError("a bug")))
+    lock = held(destination, Timing(0.01, 3600, 0.01))
+    assert lock._lease is not None
+    lock._lease._thread.join(60)
+
+    for look in (lock.check, lock.step, lock.release):
+        with pytest.raises(RuntimeError, match="the thread that renews the lock has died") as told:
+            look()
+        assert isinstance(told.value.__cause__, ZeroDivisionError)
     assert destination.objects == {}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rivet.source import pipe
 from rivet.source.pipe import BLOCK_BYTES, QUEUE_BYTES, ReaderThread, Write
 
 
@@ -174,3 +175,29 @@ def test_closing_ends_a_task_that_is_still_under_way() -> None:
     reader.close()
     reader.close()
     assert ended.is_set()
+
+
+def test_a_reader_that_dies_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ends the thread itself is told where its rows are awaited, and whatever is asked of it later."""
+    awaited = threading.Event()
+
+    class Broken(asyncio.SelectorEventLoop):
+        def run_forever(self) -> None:
+            awaited.wait(60)
+            raise ZeroDivisionError
+
+    async def work() -> None:
+        pass
+
+    monkeypatch.setattr(pipe, "new_event_loop", Broken)
+    with ReaderThread() as reader:
+        stream = reader.stream(rows_of(1, 8))
+        awaited.set()
+        with (
+            pytest.raises(RuntimeError, match="the thread that reads from the source has died") as told,
+            stream,
+        ):
+            list(stream)
+        assert isinstance(told.value.__cause__, ZeroDivisionError)
+        with pytest.raises(RuntimeError, match="the thread that reads from the source has died"):
+            reader.run(work())

@@ -44,7 +44,7 @@ class RowStream:
 
     def __iter__(self) -> Iterator[pa.Table]:
         ahead = self._thread.submit(self._first_step)
-        while (step := result_of(ahead)) is not None:
+        while (step := result_of(ahead, self._thread.must_live)) is not None:
             ahead = self._thread.submit(self._step)
             if step.num_rows:
                 yield step

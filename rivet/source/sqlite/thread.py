@@ -37,7 +37,12 @@ class DriverThread:
 
     def run(self, call: Callable[[], T]) -> T:
         """Make a call and give its result; an interrupt leaves it running."""
-        return result_of(self.submit(call))
+        return result_of(self.submit(call), self.must_live)
+
+    def must_live(self) -> None:
+        """Raise where the thread has died."""
+        if not self._thread.is_alive():
+            raise RuntimeError("the thread that reads from the source has died")
 
     def close(self, last: Callable[[], None]) -> None:
         """Make a last call and end, without waiting long for a call that is still under way."""
