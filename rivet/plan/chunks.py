@@ -56,7 +56,8 @@ class Line:
         sign, digits, exponent = Decimal(text).as_tuple()
         shift = int(exponent) + self.scale
         whole = int("".join(map(str, digits))) * (-1 if sign else 1)
-        return whole * 10**shift if shift >= 0 else whole // 10**-shift
+        step: int = whole * 10**shift if shift >= 0 else whole // 10**-shift
+        return step
 
     def format(self, step: int) -> str:
         """Write a step for people."""
@@ -94,6 +95,7 @@ class ChunkPage:
         follows: The page goes on where the one before has ended, whose end is known once it has been read.
         is_last: No row follows it, which is asked for as well.
         within: Where the key's first column lies in the partition, if that is known.
+        index: The index that gives these rows in order and no others between them, or None where none does.
     """
 
     key: tuple[Column, ...]
@@ -103,6 +105,7 @@ class ChunkPage:
     follows: bool = False
     is_last: bool = False
     within: ChunkRange | None = None
+    index: str | None = None
 
     @property
     def limit(self) -> int:

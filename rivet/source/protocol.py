@@ -17,12 +17,15 @@ from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from rivet.plan.keys import TableIndex
 from rivet.plan.probe import Probe as Probe
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rivet.plan.chunks import Extent, Line
     from rivet.plan.cursor import Cursor, CursorValue, Touched
+    from rivet.plan.measured import Grid, Rows
     from rivet.plan.scans import Scan, Sorter, WindowCount
     from rivet.plan.schema import Column, Kind, Override
     from rivet.plan.selection import Selection
@@ -62,6 +65,8 @@ class Relation:
         query_sha256: Digest of the query text, or None for a table.
         primary_key: Columns of the primary key, empty where there is none or it is not all exported.
         indexed: Columns that lead an index which serves ranges and order.
+        indexes: Of a table, those that give all its rows in the order of their columns.
+        not_null: Columns of a table that are declared to hold no NULL.
         estimated_rows: The database's own guess, or None.
         consistency: The best that the engine can give for this relation.
         consistency_reason: Why it is not SNAPSHOT, for people; empty where it is.
@@ -75,6 +80,8 @@ class Relation:
     query_sha256: str | None = None
     primary_key: tuple[str, ...] = ()
     indexed: frozenset[str] = frozenset()
+    indexes: tuple[TableIndex, ...] = ()
+    not_null: frozenset[str] = frozenset()
     estimated_rows: int | None = None
     consistency: Consistency = Consistency.SNAPSHOT
     consistency_reason: str = ""
@@ -117,6 +124,44 @@ class Batches(Protocol):
         """Give the number of rows that the server itself says it sent; only after the iteration has ended."""
 
 
+Found = tuple[int | None, int, int]
+"""A value in the window, or None where rows are measured together; the number of a range; its rows."""
+
+
+class Chunking(Protocol):
+    """Measures rows that are to be cut, and knows the ends of pages."""
+
+    def extents(
+        self, relation: Relation, rows: Rows, of: Sequence[Column], line: Line | None
+    ) -> Sequence[tuple[int | None, Extent]]:
+        """Find, in one statement, rows, rows with a value in each column, and the ends on a line.
+
+        By window there may be several for one, each with a value in it; together there is one, with None.
+
+        Args:
+            line: Of one of the columns; None: its ends are not told.
+        """
+
+    def densities(self, relation: Relation, rows: Rows, grid: Grid) -> Sequence[Found]:
+        """Count, in one statement, the rows of each range of a grid that holds any, ascending in each window.
+
+        Args:
+            grid: None of the rows has a value below its first range.
+        """
+
+    def page_end(
+        self, relation: Relation, column: Column | None, scan: Scan, last: pa.RecordBatch
+    ) -> tuple[str, ...]:
+        """Give the key of a page's last row as `ChunkPage.after` takes it, without any loss.
+
+        Args:
+            last: That row as it was read.
+        """
+
+    def doubt(self, relation: Relation, column: Column | None, scan: Scan) -> str:
+        """Say, by the planner, why a chunk's query would read more than its rows; empty where not."""
+
+
 class Session(Protocol):
     """One snapshot of a source."""
 
@@ -131,6 +176,10 @@ class Session(Protocol):
     @property
     def advised_sorter(self) -> Sorter:
         """Say who is faster at sorting the rows of everything, where no index gives them in order."""
+
+    @property
+    def chunking(self) -> Chunking:
+        """Give what answers the questions of `mode: chunked`."""
 
     def describe(self, request: Request) -> Relation:
         """Describe a table or query without running it.
@@ -200,7 +249,7 @@ class Session(Protocol):
         Nothing is ordered without a partition column, or where Rivet is the scan's sorter: rows then come as
         the engine finds them, in the same order each time where it has one. NULL rows stand together at
         either end; those whose unrepresentable partition value is read as NULL are among them, and in a scan
-        of the NULL rows.
+        of the NULL rows. A chunk comes in the order of the columns by which it is cut.
         """
 
 

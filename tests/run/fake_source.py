@@ -17,7 +17,7 @@ from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis
 from rivet.source.arrow import arrow_schema
-from rivet.source.protocol import Probe, Relation, Request
+from rivet.source.protocol import Chunking, Probe, Relation, Request
 
 COLUMNS = (
     Column("day", ColumnType(Kind.DATE), "date"),
@@ -72,6 +72,11 @@ class FakeSource:
     def session(self) -> Iterator[FakeSource]:
         """Give the source itself: it is its own snapshot."""
         yield self
+
+    @property
+    def chunking(self) -> Chunking:
+        """Refuse: no fault of chunks is told here."""
+        raise NotImplementedError
 
     def describe(self, request: Request) -> Relation:
         """Describe the one table."""

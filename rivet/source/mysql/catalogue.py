@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from rivet.errors import SourceError
+from rivet.plan.keys import TableIndex
 from rivet.plan.resolve import near_miss
 
 Fetch = Callable[..., Sequence[Any]]
@@ -63,10 +65,19 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The primary key in its order, and the columns that lead an index which gives ranges and order."""
+    """What a table's indexes give.
+
+    Attributes:
+        primary: The primary key in its order.
+        indexed: The columns that lead an index which gives ranges and order.
+        indexes: Those that hold whole values of all rows, all columns ascending or all descending.
+        not_null: Columns of indexes that hold no NULL.
+    """
 
     primary: tuple[str, ...]
     indexed: frozenset[str]
+    indexes: tuple[TableIndex, ...]
+    not_null: frozenset[str]
 
 
 def find_table(fetch: Fetch, text: str, database: str | None, *, folds_case: bool) -> Table:
@@ -122,22 +133,40 @@ def table_columns(fetch: Fetch, table: Table) -> dict[str, TableColumn]:
 
 def keys_of(fetch: Fetch, table: Table) -> Keys:
     """Give a table's keys; an index on parts of values, or one that the planner ignores, serves no range."""
-    primary, indexed = [], set()
+    parts: dict[str, list[Mapping[str, Any]]] = {}
     for row in fetch(_INDEXES, (table.schema, table.name)):
-        index = {name.upper(): value for name, value in row._mapping.items()}  # noqa: SLF001  its public name
-        if index["INDEX_NAME"] == "PRIMARY":
-            primary.append(index["COLUMN_NAME"])
-        serves = (
-            index["SEQ_IN_INDEX"] == 1
-            and index["COLUMN_NAME"] is not None
-            and index["SUB_PART"] is None
-            and index["INDEX_TYPE"] == "BTREE"
-            and index.get("IS_VISIBLE", "YES") == "YES"
-            and index.get("IGNORED", "NO") == "NO"
-        )
-        if serves:
-            indexed.add(index["COLUMN_NAME"])
-    return Keys(tuple(primary), frozenset(indexed))
+        part = {name.upper(): value for name, value in row._mapping.items()}  # noqa: SLF001  its public name
+        parts.setdefault(part["INDEX_NAME"], []).append(part)
+    primary = tuple(part["COLUMN_NAME"] for part in parts.get("PRIMARY", ()))
+    # InnoDB ends every other index with the primary key (MySQL manual, "Clustered and Secondary Indexes").
+    tail = primary if table.engine == "InnoDB" else ()
+    indexes = [_index(name, found, tail) for name, found in parts.items()]
+    return Keys(
+        primary,
+        frozenset(found[0]["COLUMN_NAME"] for found in parts.values() if _serves(found[0])),
+        tuple(index for index in indexes if index.columns),
+        frozenset(p["COLUMN_NAME"] for found in parts.values() for p in found if p["NULLABLE"] != "YES"),
+    )
+
+
+def _index(name: str, parts: Sequence[Mapping[str, Any]], tail: tuple[str, ...]) -> TableIndex:
+    """Give the columns of an index as far as they give an order, with those at its end that are not told."""
+    columns = [part["COLUMN_NAME"] for part in takewhile(_serves, parts)]
+    is_whole = len(columns) == len(parts)
+    if len({part["COLLATION"] for part in parts}) > 1:  # A ascends, D descends
+        return TableIndex(name, ())
+    unique = len(columns) if is_whole and not int(parts[0]["NON_UNIQUE"]) else 0
+    return TableIndex(name, tuple(dict.fromkeys([*columns, *(tail if is_whole else ())])), unique)
+
+
+def _serves(part: Mapping[str, Any]) -> bool:
+    return (
+        part["COLUMN_NAME"] is not None
+        and part["SUB_PART"] is None
+        and part["INDEX_TYPE"] == "BTREE"
+        and part.get("IS_VISIBLE", "YES") == "YES"
+        and part.get("IGNORED", "NO") == "NO"
+    )
 
 
 def _parts(text: str) -> tuple[str | None, str]:

@@ -99,6 +99,8 @@ def _describe_table(
         table=str(table),
         primary_key=keys.primary if names.issuperset(keys.primary) else (),
         indexed=keys.indexed & names,
+        indexes=keys.indexes,
+        not_null=keys.not_null,
         estimated_rows=rows,
         consistency=_consistency(base),
         consistency_reason=base.reason,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
@@ -14,6 +15,8 @@ from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.mysql import changes, describing
 from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
+from rivet.source.mysql.chunk_questions import MysqlChunking
+from rivet.source.mysql.chunking import chunk_reading
 from rivet.source.mysql.connecting import Control, Row
 from rivet.source.mysql.errors import translated
 from rivet.source.mysql.statements import (
@@ -43,6 +46,11 @@ class MysqlSession:
     def engine(self) -> str:
         """Name the engine as manifests do: `mysql` or `mariadb`."""
         return self._engine
+
+    @property
+    def chunking(self) -> MysqlChunking:
+        """Give what answers the questions of `mode: chunked`."""
+        return MysqlChunking(self._rows, self._plan, _on_axis)
 
     def describe(self, request: Request) -> Relation:
         """Describe a table or query without running it."""
@@ -121,9 +129,7 @@ class MysqlSession:
         """Give rows times a row's size where the plan of a scan sorts."""
         relation = _own(relation)
         reading = read_statement(relation, relation.columns, column, scan)
-        doing = f"cannot plan {relation.label}"
-        with translated(doing), self._control.connection() as connection:
-            plan = describing.plan_of(connection, reading.statement)
+        plan = self._plan(reading.statement, f"cannot plan {relation.label}")
         sorts = any("filesort" in (line["extra"] or "") for line in plan)
         return (describing.planned_rows(plan) or 0) * relation.row_bytes if sorts else 0
 
@@ -131,8 +137,13 @@ class MysqlSession:
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
         """Read a scan; see the protocol."""
-        reading = read_statement(_own(relation), columns, column, scan)
+        read = read_statement if scan.chunk is None else chunk_reading
+        reading = read(_own(relation), columns, column, scan)
         return MysqlBatches(self._reader, reading, columns, relation.row_names(column))
+
+    def _plan(self, statement: str, doing: str) -> list[dict[str, Any]]:
+        with translated(doing), self._control.connection() as connection:
+            return describing.plan_of(connection, statement)
 
     def _rows(self, statement: str, doing: str) -> list[Row]:
         with translated(doing):

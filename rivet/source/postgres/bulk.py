@@ -13,7 +13,14 @@ from rivet.errors import SourceUnavailable
 from rivet.source.csv import CsvDecoder
 from rivet.source.csv_batches import CsvBatches
 from rivet.source.pipe import BlockStream, ReaderThread, Write
-from rivet.source.postgres.connecting import GIVE_UP, address_of, close_bulk, hold_text, open_bulk
+from rivet.source.postgres.connecting import (
+    GIVE_UP,
+    address_of,
+    close_bulk,
+    hold_text,
+    open_bulk,
+    planning_by_index,
+)
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
 
@@ -30,6 +37,7 @@ class BulkReader:
     def __init__(self, login: Login, snapshot: str | None) -> None:
         self._thread = ReaderThread()
         self._is_alone = False
+        self._is_by_index = False
         self._held: set[str] = set()
         try:
             self._connection = self._thread.run(open_bulk(login, snapshot))
@@ -70,11 +78,12 @@ class BulkReader:
                 ) from exc
         self._held.add(from_item)
 
-    def copy(self, statement: str, *, alone: bool) -> BlockStream:
+    def copy(self, statement: str, *, alone: bool, by_index: bool = False) -> BlockStream:
         """Start to read a statement's rows as CSV.
 
         Args:
             alone: By one process of the server, so that rows of equal rank come in the same order each time.
+            by_index: In the order of an index, whatever the server thinks of it.
         """
         connection = self._connection
 
@@ -83,6 +92,9 @@ class BulkReader:
                 workers = "0" if alone else "DEFAULT"
                 await connection.execute(f"SET LOCAL max_parallel_workers_per_gather = {workers}")
                 self._is_alone = alone
+            if by_index != self._is_by_index:
+                await connection.execute(planning_by_index(on=by_index))
+                self._is_by_index = by_index
             tag: Any = await connection.copy_from_query(statement, output=write, format="csv")
             copied = _COPIED.fullmatch(tag or "")
             if copied is None:
@@ -113,18 +125,20 @@ class PostgresBatches(CsvBatches):
         decoder: CsvDecoder,
         *,
         alone: bool,
+        by_index: bool = False,
     ) -> None:
         super().__init__(translated)
         self._take = take
         self._give_back = give_back
         self._statement = statement
         self._alone = alone
+        self._by_index = by_index
         self._decoder = decoder
         self._reader: BulkReader | None = None
 
     def _begin(self) -> BlockStream:
         self._reader = self._take()
-        return self._reader.copy(self._statement, alone=self._alone)
+        return self._reader.copy(self._statement, alone=self._alone, by_index=self._by_index)
 
     def _decode(self, block: bytes) -> pa.RecordBatch:
         return self._decoder.decode(block)

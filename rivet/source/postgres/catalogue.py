@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from rivet.errors import SourceError
+from rivet.plan.keys import TableIndex
 from rivet.plan.resolve import near_miss
 
 Fetch = Callable[[str, dict[str, Any]], Sequence[Any]]
@@ -62,6 +64,26 @@ JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[0]
 WHERE i.indrelid = %(oid)s AND m.amname = 'btree' AND i.indisvalid AND i.indpred IS NULL
     AND i.indoption[0] IN (0, 3) AND o.opcdefault AND i.indcollation[0] IN (0, a.attcollation)
     AND (t.relkind = 'p' OR NOT t.relhassubclass)
+"""
+
+# Column by column, in the order of each index. What serves has the default order of its type and collation,
+# and ascends or is the exact reverse of that.
+_INDEXES = """
+SELECT c.relname, i.indisunique, a.attname, a.attnotnull, k.opt,
+    coalesce(a.attnum > 0 AND k.opt IN (0, 3) AND o.opcdefault
+        AND k.coll IN (0, a.attcollation), false)
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+JOIN pg_catalog.pg_am m ON m.oid = c.relam
+JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
+JOIN LATERAL unnest(i.indkey::int2[], i.indclass::oid[], i.indcollation::oid[], i.indoption::int2[])
+    WITH ORDINALITY AS k(attnum, opclass, coll, opt, place)
+    ON k.place <= coalesce((to_jsonb(i) ->> 'indnkeyatts')::int, i.indnatts)
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+LEFT JOIN pg_catalog.pg_opclass o ON o.oid = k.opclass
+WHERE i.indrelid = %(oid)s AND m.amname = 'btree' AND i.indisvalid AND i.indpred IS NULL
+    AND (t.relkind = 'p' OR NOT t.relhassubclass)
+ORDER BY c.relname, k.place
 """
 
 
@@ -132,6 +154,19 @@ def primary_key(fetch: Fetch, table: Table) -> tuple[str, ...]:
 def indexed_columns(fetch: Fetch, table: Table) -> frozenset[str]:
     """List the columns that lead an index which gives ranges and the default order."""
     return frozenset(name for (name,) in fetch(_INDEXED, {"oid": table.oid}))
+
+
+def indexes_of(fetch: Fetch, table: Table) -> tuple[tuple[TableIndex, ...], frozenset[str]]:
+    """List the indexes that give all rows in the order of their columns, and those of these without NULL."""
+    parts: dict[str, list[Any]] = {}
+    for row in fetch(_INDEXES, {"oid": table.oid}):
+        parts.setdefault(row[0], []).append(row)
+    indexes = []
+    for name, found in parts.items():
+        columns = [row[2] for row in takewhile(lambda row: row[5] and row[4] == found[0][4], found)]  # noqa: B023
+        unique = len(columns) if found[0][1] and len(columns) == len(found) else 0
+        indexes += [TableIndex(name, tuple(columns), unique)] if columns else []
+    return tuple(indexes), frozenset(row[2] for found in parts.values() for row in found if row[3])
 
 
 def _parts(text: str) -> tuple[_Part | None, _Part]:

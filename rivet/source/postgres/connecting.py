@@ -196,6 +196,15 @@ def hold_text(from_item: str) -> str:
     )
 
 
+def planning_by_index(*, on: bool) -> str:
+    """Write the statements that let the server read in the order of an index, or choose again.
+
+    Where a table lies in another order, it may think that to sort all of it for each page is faster.
+    """
+    value = "off" if on else "DEFAULT"
+    return "; ".join(f"SET LOCAL enable_{way} = {value}" for way in ("seqscan", "bitmapscan", "sort"))
+
+
 def _begin_control(connection: sqlalchemy.Connection, major_version: int) -> None:
     """Begin as `_begin` does; without the setting, the next statement begins the transaction by itself."""
     if major_version < _VERSION_WITH_CLIENT_CHECK:

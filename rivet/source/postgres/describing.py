@@ -14,7 +14,7 @@ from psycopg import generators, pq
 from rivet.errors import SourceError
 from rivet.plan.schema import Column, Override
 from rivet.source.columns import kept_columns, made_by_name, resolved_overrides
-from rivet.source.postgres.catalogue import Fetch, find_table, indexed_columns, primary_key
+from rivet.source.postgres.catalogue import Fetch, find_table, indexed_columns, indexes_of, primary_key
 from rivet.source.postgres.connecting import driver_of, run_text
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.rendering import Rendering, rendering
@@ -95,6 +95,7 @@ def _describe_table(
     with translated(f"cannot look up table {text!r}"):
         table = find_table(fetch, text)
         key, indexed = primary_key(fetch, table), indexed_columns(fetch, table)
+        indexes, not_null = indexes_of(fetch, table)
         hiding = hiding_in_table(fetch, table)
     from_item = table_item(table.schema, table.name)
     doing = f"cannot describe table {str(table)!r}"
@@ -110,6 +111,8 @@ def _describe_table(
         table=str(table),
         primary_key=key if names.issuperset(key) else (),
         indexed=indexed & names,
+        indexes=indexes,
+        not_null=not_null,
         estimated_rows=plan["Plan Rows"],
         consistency=consistency,
         consistency_reason=reason,

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy
 
 from rivet.plan.calendar import days_from_civil
+from rivet.plan.chunks import ChunkPage
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
@@ -18,7 +19,9 @@ from rivet.plan.windows import Axis, units_per_day
 from rivet.source.csv import CsvDecoder
 from rivet.source.postgres import changes, describing
 from rivet.source.postgres.bulk import BulkReader, Contended, PostgresBatches
-from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, run_text
+from rivet.source.postgres.chunk_questions import PostgresChunking
+from rivet.source.postgres.chunking import chunk_statement
+from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, planning_by_index, run_text
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
 from rivet.source.postgres.statements import (
@@ -50,6 +53,11 @@ class PostgresSession:
         """Close what reads bulk rows."""
         while self._idle:
             self._idle.pop().close()
+
+    @property
+    def chunking(self) -> PostgresChunking:
+        """Give what answers the questions of `mode: chunked`."""
+        return PostgresChunking(self._rows, self._explain, _on_axis)
 
     def describe(self, request: Request) -> Relation:
         """Describe a table or query without running it.
@@ -129,17 +137,18 @@ class PostgresSession:
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
         statement = read_statement(_own(relation), relation.columns, column, scan)
-        with translated(f"cannot plan {relation.label}"):
-            plan = describing.explain(self._connection, statement)
-        return _largest_sort(plan, 1)
+        return _largest_sort(self._explain(statement, f"cannot plan {relation.label}"), 1)
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
         """Read a scan; see the protocol."""
-        statement = read_statement(_own(relation), columns, column, scan)
+        is_chunk = scan.chunk is not None
+        write = chunk_statement if is_chunk else read_statement
+        statement = write(_own(relation), columns, column, scan)
         nulled = [c.name for c in columns if c.name in relation.nulled]
-        is_total = scan.sorter is Sorter.SOURCE and column is not None and bool(relation.primary_key)
+        is_ordered = is_chunk or (scan.sorter is Sorter.SOURCE and column is not None)
+        is_total = isinstance(scan.chunk, ChunkPage) or (is_ordered and bool(relation.primary_key))
         row_names = relation.row_names(column)
         decoder = CsvDecoder(columns, nulled=nulled, row_names=row_names, hex_binary=True)
         return PostgresBatches(
@@ -148,6 +157,7 @@ class PostgresSession:
             statement,
             decoder,
             alone=not is_total,
+            by_index=isinstance(scan.chunk, ChunkPage) and scan.chunk.index is not None,
         )
 
     def _described(self, request: Request) -> Relation:
@@ -181,6 +191,15 @@ class PostgresSession:
     def _run(self, statement: str) -> None:
         with translated("cannot keep the tables as they are"):
             run_text(self._connection, statement)
+
+    def _explain(self, statement: str, doing: str, *, by_index: bool = False) -> dict[str, Any]:
+        with translated(doing):
+            if by_index:
+                run_text(self._connection, planning_by_index(on=True))
+            plan = describing.explain(self._connection, statement)
+            if by_index:
+                run_text(self._connection, planning_by_index(on=False))
+        return plan
 
     def _rows(self, statement: str, doing: str) -> Sequence[Any]:
         with translated(doing):

@@ -75,33 +75,51 @@ def piece_number(column: Column, day_edges: Sequence[int]) -> str:
 def read_statement(
     relation: PostgresRelation, columns: Sequence[Column], column: Column | None, scan: Scan
 ) -> str:
-    """Ask for a scan, ordered by the partition column, ties by the primary key, unless Rivet sorts it.
+    """Ask for a scan, ordered by the partition column, ties by the primary key, unless Rivet sorts it."""
+    statement = selection(relation, columns)
+    if column is None:
+        return statement
+    order = named(column)
+    if column.name in relation.nulled and scan.reach is not Reach.RANGE:
+        order = f"CASE WHEN {fits(column)} THEN {order} END"
+    statement += where(window_conditions(relation, column, scan))
+    if scan.sorter is Sorter.RIVET:
+        return statement
+    ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
+    return f"{statement} ORDER BY {', '.join([order, *ties])}"
+
+
+def selection(relation: PostgresRelation, columns: Sequence[Column]) -> str:
+    """Ask for columns of all rows, in no order.
 
     After the columns stands for each nulled one whether its NULL is no NULL in the database.
     """
     nulled = [c for c in columns if c.name in relation.nulled]
     selected = [_cell(relation, c) for c in columns]
     selected += [f"({unfit(relation, c)}) IS TRUE" for c in nulled]
-    statement = f"SELECT {', '.join(selected)} FROM {relation.from_item}"
-    if column is None:
-        return statement
-    name = order = named(column)
-    if column in nulled and scan.reach is not Reach.RANGE:
-        order = f"CASE WHEN {fits(column)} THEN {name} END"
+    return f"SELECT {', '.join(selected)} FROM {relation.from_item}"
+
+
+def where(conditions: Sequence[str]) -> str:
+    """Write the clause of conditions that all hold; nothing where there is none."""
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def window_conditions(relation: PostgresRelation, column: Column, scan: Scan) -> list[str]:
+    """Write which rows a scan reaches by the partition column."""
+    name = named(column)
     if scan.reach is Reach.NULLS:
-        statement += f" WHERE {name} IS NULL"
-        if column in nulled:
-            statement += f" OR {unfit(relation, column)}"
-    elif scan.start is not None and scan.end is not None:
-        # In a zone the first and the last window reach beyond the calendar, where none of their rows are.
-        first, beyond = calendar(column.type.kind)
-        bounds = (max(scan.start, first), min(scan.end, beyond))
-        start, end = (literal(bound, column.type.kind) for bound in bounds)
-        statement += f" WHERE {name} >= {start} AND {name} < {end}"
-    if scan.sorter is Sorter.RIVET:
-        return statement
-    ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
-    return f"{statement} ORDER BY {', '.join([order, *ties])}"
+        is_nulled = column.name in relation.nulled
+        return [f"({name} IS NULL OR {unfit(relation, column)})" if is_nulled else f"{name} IS NULL"]
+    return [] if scan.start is None or scan.end is None else between(column, scan.start, scan.end)
+
+
+def between(column: Column, start: int, end: int) -> list[str]:
+    """Write that a date or a timestamp lies in `[start, end)`."""
+    # In a zone the first and the last window reach beyond the calendar, where none of their rows are.
+    name, kind = named(column), column.type.kind
+    first, beyond = calendar(kind)
+    return [f"{name} >= {literal(max(start, first), kind)}", f"{name} < {literal(min(end, beyond), kind)}"]
 
 
 def named(column: Column) -> str:

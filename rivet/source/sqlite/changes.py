@@ -49,7 +49,7 @@ def census_statement(relation: SqliteRelation, column: Column, day_edges: Sequen
     """Ask for the rows of each piece of a day, and of none, in order, the last one first."""
     (by,) = relation.readings([column])
     keys = f"SELECT {by.key} AS k FROM {relation.from_item}"
-    return f"SELECT {_number(by.kind, day_edges)}, count(*) FROM ({keys}) GROUP BY 1 ORDER BY 1"
+    return f"SELECT {piece_number(by.kind, day_edges)}, count(*) FROM ({keys}) GROUP BY 1 ORDER BY 1"
 
 
 def reach_statement(relation: SqliteRelation, column: Column) -> str:
@@ -74,7 +74,9 @@ def touched_statement(
         f"WHERE {_is_past(relation, cursor, int(since))}"
     )
     highest = f"max(CASE WHEN {_is_valid(cursor.kind)} THEN v END)"
-    return f"SELECT {_number(by.kind, day_edges)}, count(*), {highest} FROM ({keys}) GROUP BY 1 ORDER BY 1"
+    return (
+        f"SELECT {piece_number(by.kind, day_edges)}, count(*), {highest} FROM ({keys}) GROUP BY 1 ORDER BY 1"
+    )
 
 
 def now_statement(kind: Kind) -> str:
@@ -82,7 +84,7 @@ def now_statement(kind: Kind) -> str:
     return f"SELECT {_NOW.get(kind, _NOW_MICROSECONDS)}"
 
 
-def _number(kind: Kind, day_edges: Sequence[int]) -> str:
+def piece_number(kind: Kind, day_edges: Sequence[int]) -> str:
     """Write the number of the piece of a day in which the value `k` lies; SQLite divides towards zero."""
     if kind is Kind.DATE:
         return "k"

@@ -90,6 +90,8 @@ class _Describing:
             table=f"main.{table.name}",
             primary_key=key,
             indexed=(table.indexed & names) - unordered,
+            indexes=table.indexes,
+            not_null=table.not_null,
             consistency=_consistency(unsteady),
             consistency_reason=unsteady.reason if unsteady else "",
             overrides=tuple(typed.overrides.items()),

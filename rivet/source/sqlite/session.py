@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from rivet.source.protocol import Batches, Probe, Relation, Request
 from rivet.source.sqlite import changes
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.batches import SqliteBatches
+from rivet.source.sqlite.chunk_questions import SqliteChunking
+from rivet.source.sqlite.chunking import chunk_statement
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.describing import describe
 from rivet.source.sqlite.errors import translated
@@ -41,6 +44,11 @@ class SqliteSession:
     def __init__(self, connection: SqliteConnection) -> None:
         self._connection = connection
         self._examinations: dict[Relation, Examination] = {}
+
+    @property
+    def chunking(self) -> SqliteChunking:
+        """Give what answers the questions of `mode: chunked`."""
+        return SqliteChunking(self._rows, self._separator_of)
 
     def describe(self, request: Request) -> Relation:
         """Describe a table or query; its rows are read only where a column has no declared type."""
@@ -160,12 +168,18 @@ class SqliteSession:
     def _statement(
         self, relation: SqliteRelation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> str:
+        if scan.chunk is not None:
+            separator_of = partial(self._separator_of, relation)
+            return chunk_statement(relation, columns, column, scan, separator_of)
         readings = relation.readings(columns)
         if column is None:
             return read_statement(relation.from_item, readings, None, scan, (), separator=None)
-        separator = self._examined(relation).spans[column.name].separator
+        separator = self._separator_of(relation, column)
         (by,) = relation.readings([column])
         return read_statement(relation.from_item, readings, by, scan, relation.ties, separator=separator)
+
+    def _separator_of(self, relation: SqliteRelation, column: Column) -> str | None:
+        return self._examined(relation).spans[column.name].separator
 
     def _rows(self, statement: str, doing: str) -> Sequence[Any]:
         with translated(doing):

@@ -32,16 +32,26 @@ def read_statement(
         ties: SQL of what orders rows with equal dates.
         separator: What stands between date and time in the partition column; None: a `T` and a space both do.
     """
-    nulled = [r for r in readings if r.nulled]
-    first = ", ".join([*(r.first for r in readings), *("0" for _ in nulled)])
-    asked = ", ".join([*(r.projection for r in readings), *(r.marker for r in nulled)])
-    rows = f"SELECT {asked} FROM {from_item}"
+    rows = selection(from_item, readings)
     if by is not None:
         conditions, order = _range(by, scan, separator)
         if conditions:
             rows += f" WHERE {' AND '.join(conditions)}"
         if scan.sorter is Sorter.SOURCE:
             rows += f" ORDER BY {', '.join([order, *ties])}"
+    return framed(readings, rows)
+
+
+def selection(from_item: str, readings: Sequence[Reading]) -> str:
+    """Ask for columns of all rows, in no order, then for the markers of those that are nulled."""
+    nulled = [r for r in readings if r.nulled]
+    asked = ", ".join([*(r.projection for r in readings), *(r.marker for r in nulled)])
+    return f"SELECT {asked} FROM {from_item}"
+
+
+def framed(readings: Sequence[Reading], rows: str) -> str:
+    """Put a stream's first row before the rows of a statement, which keep their order."""
+    first = ", ".join([*(r.first for r in readings), *("0" for r in readings if r.nulled)])
     return f"SELECT {first} UNION ALL SELECT * FROM ({rows})"
 
 
@@ -53,6 +63,11 @@ def text_statement(from_item: str, reading: Reading) -> str:
 def scan_conditions(by: Reading, scan: Scan, separator: str | None) -> list[str]:
     """Write the conditions that a scan's rows fulfil together; none where it reaches everything."""
     return _range(by, scan, separator)[0]
+
+
+def scan_order(by: Reading, scan: Scan, separator: str | None) -> str:
+    """Write what orders a scan's rows."""
+    return _range(by, scan, separator)[1]
 
 
 def _range(by: Reading, scan: Scan, separator: str | None) -> tuple[list[str], str]:
