@@ -13,6 +13,7 @@ from typing import Self
 
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
+from rivet.export.pages import Pages
 from rivet.export.sort import Order, SortedBatches
 from rivet.export.temporary import free_bytes
 from rivet.plan.scans import Reach, Scan, Sorter, choose_sorter
@@ -29,6 +30,7 @@ class ReadAhead:
         self._session = session
         self._described = described
         self._begun: tuple[Scan, ExitStack, Batches] | None = None
+        self._pages = Pages(session)
 
     def __enter__(self) -> Self:
         return self
@@ -56,6 +58,8 @@ class ReadAhead:
         Args:
             on_read: Told the rows read so far, while they are sorted and none comes out.
         """
+        if scan.chunk is not None:
+            return self._pages.read(described.relation, described.column, scan)
         begun, reading = self._take(described, scan)
         if isinstance(reading, SortedBatches):
             reading.on_read = on_read
@@ -81,7 +85,7 @@ class ReadAhead:
     def _sure_scan(self, export: ExportSettings) -> Scan | None:
         """Give the one scan of everything, if it is sure enough that planning will come to it too."""
         described, relation = self._described, self._described.relation
-        if export.unrepresentable == "null" or export.scan == "per_partition":
+        if export.chunks is not None or export.unrepresentable == "null" or export.scan == "per_partition":
             return None
         may_split = export.scan == "auto" and described.is_indexed and described.is_steady
         if may_split and (relation.estimated_rows or 0) * _DOUBT > export.max_scan_rows:

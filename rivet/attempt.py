@@ -52,7 +52,12 @@ class Attempt:
         self._telling = Telling(
             listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
         )
-        self._warnings = [*record.described.run_advice, *tree.warnings(), *self._changes()]
+        self._warnings = [
+            *record.described.run_advice,
+            *prepared.advice,
+            *tree.warnings(),
+            *self._changes(),
+        ]
 
     def run(self, ahead: ReadAhead, snapshot: ExitStack) -> ExportOutcome:
         """Read, prove, publish and account.
@@ -236,6 +241,7 @@ class Attempt:
                 self._export.max_file_size_bytes,
                 sorted_by=sorted_by,
                 axis=self._axis,
+                is_sorted=self._export.chunks is None,
             ),
             part_name=lambda partition, number: self._layout.part_name(
                 partition, self._record.run_id, number

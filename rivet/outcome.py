@@ -103,11 +103,17 @@ def worst_exit_code(codes: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPartition:
-    """One partition that a run would write; value is None for an export without `partition_by`."""
+    """One partition that a run would write.
+
+    Attributes:
+        value: Its label; None for an export without `partition_by`.
+        chunks: The queries that read it in `mode: chunked`, else None.
+    """
 
     value: str | None
     path: str
     expected_rows: int | None
+    chunks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

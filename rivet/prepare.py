@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from rivet.chunked import Cutting
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.errors import IntegrityError, PlanError
@@ -33,6 +34,7 @@ class Prepared:
         counts: Rows of each window that holds any, selected or not, where they were counted.
         sort_bytes: The source's estimate of the largest sort, whoever does it.
         selection: The windows that are read and published.
+        advice: What people should know of the queries, each a line.
     """
 
     described: Described
@@ -41,6 +43,7 @@ class Prepared:
     scans: tuple[Scan, ...]
     sort_bytes: int
     selection: Selection = EVERYTHING
+    advice: tuple[str, ...] = ()
 
     @property
     def reads_everything(self) -> bool:
@@ -95,12 +98,32 @@ def prepare(
         described = replace(described, relation=replace(described.relation, nulled=nulled))
     expected = probe.rows if described.is_steady else None
     whole = Scan(Reach.EVERYTHING, expected_rows=expected)
+    if export.chunks is not None:
+        return _chunked(session, export, described, probe, selection)
     if column is None or axis is None:
         return Prepared(described, probe, None, (whole,), 0)
     preparation = _Preparation(
         session, export, described, probe, column=column, axis=axis, selection=selection
     )
     return preparation.run(whole, count=count)
+
+
+def _chunked(
+    session: Session, export: ExportSettings, described: Described, probe: Probe, selection: Selection
+) -> Prepared:
+    cutting = Cutting(session, export, described, probe)
+    counts = cutting.counts(selection)
+    limit = export.max_partitions
+    held = sum(selection.holds(c.window) for c in counts)
+    if held > limit:
+        raise PlanError(
+            f"{export.where}.max_partitions: {held} windows that hold rows, and at most {limit} are allowed",
+            hint="use a coarser partition_granularity, or raise max_partitions",
+        )
+    scans = cutting.scans()
+    held_counts = None if described.axis is None else counts
+    advice = tuple(cutting.advice(scans))
+    return Prepared(described, probe, held_counts, scans, 0, selection, advice)
 
 
 def _may_be_null(relation: Relation, column: Column | None, export: ExportSettings) -> Relation:

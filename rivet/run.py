@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -269,17 +270,24 @@ def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
             partitions.append((layout.partition(None), probe.null_partition_rows))
     return replace(
         outcome,
+    chunks = {
+        layout.partition(None if axis is None or start is None else axis.window_of(start)).path: count
+        for start, count in Counter(s.start for s in prepared.scans if s.chunk is not None).items()
+    }
         rows=probe.rows,
         null_rows=probe.null_partition_rows,
         unrepresentable_rows=dict(probe.unrepresentable),
         minimum=None if axis is None or probe.minimum is None else axis.format(probe.minimum),
         maximum=None if axis is None or probe.maximum is None else axis.format(probe.maximum),
-        partitions=tuple(PlannedPartition(t.value, t.path, rows) for t, rows in partitions),
+        partitions=tuple(
+            PlannedPartition(t.value, t.path, rows, chunks.get(t.path)) for t, rows in partitions
+        ),
         scans=prepared.scans,
         sort_bytes=prepared.sort_bytes,
         warnings=(
             *outcome.warnings,
             *([] if axis is None else old_values(axis, probe.minimum)),
             *value_advice(outcome.columns, outcome.engine),
+            *prepared.advice,
         ),
     )

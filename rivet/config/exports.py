@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rivet.config import paths
 from rivet.config.check import checked
+from rivet.config.chunks import CHUNK_KEYS, chunk_settings
 from rivet.config.columns import WITH_UNIT, parse_type
 from rivet.config.destination import destination_settings, overlap_problems
 from rivet.config.files import read_text
@@ -22,7 +23,13 @@ from rivet.errors import Problem
 
 _QUERIES = ("table", "query", "query_file")
 # What an export says for itself puts these of `defaults` aside.
-_SUPERSEDED = {"compression": ("compression_level",), **dict.fromkeys(_QUERIES, _QUERIES)}
+_SUPERSEDED = {
+    "compression": ("compression_level",),
+    **dict.fromkeys(_QUERIES, _QUERIES),
+    **dict.fromkeys(CHUNK_KEYS[::3], CHUNK_KEYS),
+    "chunk_size": ("chunk_count",),
+    "chunk_count": ("chunk_size",),
+}
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9), "lz4": (1, 12)}
 _PARTITION_KEYS = ("partition_granularity", "partition_timezone", "partition_key", "partition_column")
 _SIZES = ("max_file_size", "max_sort_size")
@@ -95,6 +102,8 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
     columns, more = _columns(export, place)
     problems += more
     problems += _compression_problems(export, place)
+    chunks, more = chunk_settings(export, place)
+    problems += more
     query, more = _query(export, place, directory)
     problems += more
     destination, more = destination_settings(export, place, directory, environ)
@@ -109,6 +118,7 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
             exclude=tuple(export.exclude or ()),
             columns=columns,
             destination=destination,
+            chunks=chunks,
             **stated,
             **{key: size for key, size in sizes.items() if size is not None},
         )

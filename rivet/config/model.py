@@ -13,10 +13,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from rivet.config.columns import WITH_UNIT
-from rivet.config.values import Count, Name, Section, Size, Text, TypeWord, number
+from rivet.config.values import Count, Name, Section, Size, Text, TypeWord, Width, number
 
 # Objects that must be restored first: neither readers nor the next run could read them.
 _ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
+MAX_CHUNKS = 10_000  # as `rivet.plan.cutting` has it, which configs do not know
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_SECONDS = 2**31 // 1000 - 1  # PostgreSQL counts milliseconds in 31 bits
 
@@ -35,6 +36,15 @@ def _storage_class(value: str) -> str:
         )
     if not _WORD.fullmatch(value):
         raise ValueError("{found} is no storage class", "write a word such as STANDARD_IA")
+    return value
+
+
+def _chunk_count(value: int) -> int:
+    if value > MAX_CHUNKS:
+        raise ValueError(
+            f"found {{found}}, expected at most {MAX_CHUNKS} chunks of a partition",
+            "write chunk_by_key: [columns of an index], whose pages cost no plan, or partition more finely",
+        )
     return value
 
 
@@ -197,7 +207,23 @@ class Export(Section):
     columns: Annotated[dict[str, _Column], BeforeValidator(_by_column)] | None = Field(
         None, description="types by column, in place of those that check shows; merged column by column"
     )
-    mode: Literal["full"] | None = Field(None, description="read everything")
+    mode: Literal["full", "chunked"] | None = Field(
+        None, description="chunked reads each partition in many short queries"
+    )
+    chunk_column: Name | None = Field(
+        None, description="chunked: column whose ranges are read, an integer, decimal, date or timestamp"
+    )
+    chunk_size: Width | None = Field(
+        None,
+        description="chunked: width of a range of chunk_column, such as 50000 or 6 hours; rows of a page of"
+        " chunk_by_key",
+    )
+    chunk_count: Annotated[Count, AfterValidator(_chunk_count)] | None = Field(
+        None, description="chunked: ranges of chunk_column in a partition, of about equal rows"
+    )
+    chunk_by_key: Annotated[list[Name], Field(min_length=1)] | None = Field(
+        None, description="chunked: columns of a unique index, in whose order pages are read; with table"
+    )
     partition_by: Name | None = Field(
         None, description="date or timestamp column; without it the export is one partition"
     )

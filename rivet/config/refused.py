@@ -15,10 +15,6 @@ _STORE = "write `type: local`, `s3` or `gcs`, and copy the tree to where it shal
 _AGAIN = "remove it: the same command finishes or undoes what a failed run began"
 
 LATER_KEYS = {
-    "chunk_column": _WHOLE,
-    "chunk_size": _WHOLE,
-    "chunk_count": _WHOLE,
-    "chunk_by_key": _WHOLE,
     "cursor_column": _ALL_ROWS,
     "cursor_fallback_column": _ALL_ROWS,
     "lag": _ALL_ROWS,
@@ -30,7 +26,7 @@ LATER_KEYS = {
 }
 
 LATER_VALUES: dict[str, tuple[str, ...]] = {
-    "mode": ("chunked", "incremental"),
+    "mode": ("incremental",),
     "partition_granularity": ("hour", "week", "quarter"),
     "snapshot": ("run",),
 }

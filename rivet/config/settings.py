@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -191,6 +193,24 @@ class ColumnSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ChunkSettings:
+    """How `mode: chunked` cuts a partition: by ranges of a column, or by pages of a key.
+
+    Attributes:
+        column: The column of the ranges, or None.
+        key: The columns of the key, or empty.
+        size: The width of a range, as a number or a time; or the rows of a page; None: the count, or as
+            pages come by default.
+        count: The ranges of a partition, or None.
+    """
+
+    column: str | None
+    key: tuple[str, ...]
+    size: Decimal | timedelta | None
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ExportSettings:
     """One export.
 
@@ -198,6 +218,7 @@ class ExportSettings:
         where: Its place in the config, such as `$.exports[0]`, for messages.
         query: The text of `query` or of the file that `query_file` names.
         columns: Types that the user wants, by column name.
+        chunks: How partitions are cut into chunks; None unless the mode is chunked.
         partition_timezone: IANA name of the zone that windows of instants follow.
         partition_key: Name in the path; None: the column's own name.
         partition_column: Whether the partition column stands in the files too.
@@ -214,7 +235,8 @@ class ExportSettings:
     query: str | None = None
     exclude: tuple[str, ...] = ()
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
-    mode: Literal["full"] = "full"
+    mode: Literal["full", "chunked"] = "full"
+    chunks: ChunkSettings | None = None
     partition_by: str | None = None
     partition_granularity: Literal["day", "month", "year"] = "day"
     partition_timezone: str = "UTC"

@@ -1,4 +1,4 @@
-"""Sizes as people write them.
+"""Sizes and times as people write them.
 
 Pure.
 """
@@ -6,6 +6,7 @@ Pure.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from fractions import Fraction
 
 _UNITS = {
@@ -14,6 +15,7 @@ _UNITS = {
     **{f"{prefix}b": 1000**n for n, prefix in enumerate("kmgt", 1)},
     **{f"{prefix}ib": 1024**n for n, prefix in enumerate("kmgt", 1)},
 }
+_TIME = re.compile(r"([0-9]{1,9}) ?(second|minute|hour|day|week)s?")
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([A-Za-z]*)")
 
 
@@ -29,3 +31,13 @@ def parse_size(text: str) -> int | None:
     match = _SIZE.fullmatch(text.strip())
     factor = _UNITS.get(match[2].lower()) if match else None
     return None if match is None or factor is None else int(Fraction(match[1]) * factor)
+
+
+def parse_time(text: str) -> timedelta | None:
+    """Give a length of time, or None where the text is none.
+
+    >>> parse_time("6 hours"), parse_time("1day"), parse_time("6")
+    (datetime.timedelta(seconds=21600), datetime.timedelta(days=1), None)
+    """
+    match = _TIME.fullmatch(text.strip().lower())
+    return None if match is None else timedelta(**{f"{match[2]}s": int(match[1])})

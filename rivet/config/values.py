@@ -5,12 +5,15 @@ Pure. A validator's ValueError holds a message, in which `{found}` is filled in,
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from rivet.config.columns import TYPE_PATTERN, parse_type, type_hint
-from rivet.config.units import parse_size
+from rivet.config.units import parse_size, parse_time
 
 VARIABLE_PATTERN = r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}"
 
@@ -50,6 +53,27 @@ def _size(value: object) -> object:
     return size
 
 
+def _width(value: object) -> Decimal | timedelta:
+    """Take a number above zero, exactly as it is written, or a length of time."""
+    width: Decimal | timedelta | None = None
+    if isinstance(value, str):
+        width = parse_time(value)
+    if width is None and isinstance(value, int | float | str) and not isinstance(value, bool):
+        with suppress(InvalidOperation):
+            width = Decimal(str(value))
+    if isinstance(width, Decimal) and not (width.is_finite() and 0 < width < 2**64 and _is_short(width)):
+        width = None
+    if not width:
+        raise ValueError("found {found}, expected a number above zero, or a time such as 6 hours")
+    return width
+
+
+def _is_short(number: Decimal) -> bool:
+    """Tell whether a number has no more digits behind the point than decimals have."""
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -38
+
+
 def _type(value: str) -> str:
     if parse_type(value) is None:
         raise ValueError("{found} is no type", type_hint(value))
@@ -71,6 +95,18 @@ TypeWord = Annotated[
     ),
 ]
 Count = Annotated[int, Field(ge=1, lt=2**63), BeforeValidator(number)]
+Width = Annotated[
+    Decimal | timedelta,
+    BeforeValidator(_width),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "string"},
+            ]
+        }
+    ),
+]
 Size = Annotated[
     int,
     Field(ge=1, lt=2**63),

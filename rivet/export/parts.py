@@ -37,6 +37,7 @@ class ParquetSettings:
         compression: The config's word.
         sorted_by: The partition column, by which the rows come ordered; None without one.
         axis: Its axis, or None likewise.
+        is_sorted: The rows do come in its order; else each part tells its bounds all the same.
     """
 
     compression: str
@@ -44,6 +45,7 @@ class ParquetSettings:
     max_file_size_bytes: int
     sorted_by: str | None
     axis: Axis | None
+    is_sorted: bool = True
 
     @property
     def row_group_bytes(self) -> int:
@@ -127,7 +129,9 @@ class _OpenPart:
         # A Parquet writer writes many small pieces; gathered, they do not each wait for the interpreter.
         raw = pa.PythonFile(_DigestingSink(file, self.sha256), mode="w")
         self._sink = pa.BufferedOutputStream(raw, _WRITE_BUFFER_BYTES)
-        sorted_by = [] if settings.sorted_by is None else [schema.get_field_index(settings.sorted_by)]
+        self._is_sorted = settings.is_sorted
+        is_told = settings.sorted_by is not None and settings.is_sorted
+        sorted_by = [] if not is_told else [schema.get_field_index(settings.sorted_by)]
         self._writer = pq.ParquetWriter(
             self._sink,
             schema,
@@ -146,11 +150,20 @@ class _OpenPart:
     def write(self, table: pa.Table) -> None:
         """Append one row group."""
         if self._sorted_by is not None:
-            column = table.column(self._sorted_by)
-            self.first = column[0].value if self.first is None else self.first
-            self.last = column[-1].value
+            self._note_bounds(table.column(self._sorted_by))
         self._writer.write_table(table, row_group_size=table.num_rows)
         self.rows += table.num_rows
+
+    def _note_bounds(self, column: pa.ChunkedArray) -> None:
+        if self._is_sorted:
+            self.first = column[0].value if self.first is None else self.first
+            self.last = column[-1].value
+            return
+        ends = pc.min_max(column)
+        least, most = ends["min"].value, ends["max"].value
+        if least is not None:
+            self.first = least if self.first is None else min(self.first, least)
+            self.last = most if self.last is None else max(self.last, most)
 
     def close(self) -> None:
         """Write the footer."""

@@ -14,6 +14,7 @@ from rivet.ledger.entries import HistoryEntry
 from rivet.manifest.verdict import Verdict
 from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
 from rivet.plan.calendar import Granularity
+from rivet.plan.chunks import Chunk, ChunkPage, ChunkRange
 from rivet.plan.scans import Scan
 from rivet.plan.schema import schema_json
 from rivet.plan.windows import Axis
@@ -110,7 +111,10 @@ def planned_export(outcome: PlanOutcome) -> Document:
         "partition_count": None if partitions is None else len(partitions),
         "partitions": None
         if partitions is None
-        else [{"value": p.value, "path": p.path, "expected_rows": p.expected_rows} for p in partitions],
+        else [
+            {"value": p.value, "path": p.path, "expected_rows": p.expected_rows, "chunks": p.chunks}
+            for p in partitions
+        ],
         "scans": None if outcome.scans is None else [_scan(s, _axis(outcome)) for s in outcome.scans],
         "sort_bytes": outcome.sort_bytes,
         "writable": outcome.writable,
@@ -201,4 +205,20 @@ def _scan(scan: Scan, axis: Axis | None) -> Document:
         "end": text(scan.end),
         "expected_rows": scan.expected_rows,
         "sorter": scan.sorter.value,
+        "chunk": None if scan.chunk is None else _chunk(scan.chunk),
+    }
+
+
+def _chunk(chunk: Chunk) -> Document:
+    columns = chunk.key if isinstance(chunk, ChunkPage) else chunk.columns
+    names = [column.name for column in columns]
+    if not isinstance(chunk, ChunkRange):
+        return {"kind": "page" if isinstance(chunk, ChunkPage) else "nulls", "columns": names}
+    line = chunk.line
+    # Behind the last value of a calendar or a type there is none that could be written.
+    return {
+        "kind": "range",
+        "columns": names,
+        "minimum": line.format(chunk.start),
+        "maximum": line.format(chunk.end - 1),
     }

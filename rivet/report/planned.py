@@ -29,16 +29,19 @@ def plan_lines(outcome: PlanOutcome) -> list[str]:
     lines = _facts(outcome)
     if outcome.partitions is not None:
         label = outcome.partition_key or "partition"
+        is_chunked = any(p.chunks is not None for p in outcome.partitions)
         rows = [
             (
                 _label(p.value, outcome),
                 "unknown" if p.expected_rows is None else f"{p.expected_rows:,}",
+                *([f"{p.chunks or 0:,}"] if is_chunked else []),
                 p.path,
             )
             for p in outcome.partitions
         ]
+        header = (label, "expected rows", *(["chunks"] if is_chunked else []), "path")
         shown = cut(
-            table((label, "expected rows", "path"), rows, numbers={1}), MAX_PARTITIONS, "partition", header=1
+            table(header, rows, numbers={1, 2} if is_chunked else {1}), MAX_PARTITIONS, "partition", header=1
         )
         lines += [f"  {line}" for line in shown]
     return lines + _warnings(outcome)
@@ -100,7 +103,8 @@ def _facts(outcome: PlanOutcome) -> list[str]:
         here = any(scan.sorter is Sorter.RIVET for scan in outcome.scans)
         where = "by Rivet, in temporary files" if here else "at the source"
         sort = f", sorting about {size(outcome.sort_bytes)} {where}" if outcome.sort_bytes else ""
-        facts.append(("read in", counted(len(outcome.scans), "scan") + sort))
+        word = "chunk" if any(scan.chunk is not None for scan in outcome.scans) else "scan"
+        facts.append(("read in", counted(len(outcome.scans), word) + sort))
     tried = ", where an object was written and removed" if outcome.writable else ""
     facts.append(("destination", outcome.destination + tried))
     width = max(len(name) for name, _ in facts)

@@ -532,7 +532,6 @@ def test_a_secret_that_is_empty_is_not_shown_as_if_it_were_something(refuse: Ref
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("mode", "chunked"),
         ("mode", "incremental"),
         ("partition_granularity", "hour"),
         ("partition_granularity", "week"),
@@ -558,8 +557,6 @@ def test_values_of_later_sources_are_refused_as_such(refuse: Refuse, key: str, v
 @pytest.mark.parametrize(
     "keys",
     [
-        "chunk_column: id\nchunk_size: 5",
-        "chunk_by_key: [id]",
         "cursor_column: updated_at",
         "cursor_fallback_column: created_at",
         "lag: 5m",

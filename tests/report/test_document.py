@@ -66,8 +66,9 @@ def test_the_bounds_of_scans_are_instants_not_numbers() -> None:
             "end": "1970-01-02T00:00:00.000000Z",
             "expected_rows": 1000,
             "sorter": "source",
+            "chunk": None,
         },
-        {"reach": "nulls", "start": None, "end": None, "expected_rows": 5, "sorter": "source"},
+        {"reach": "nulls", "start": None, "end": None, "expected_rows": 5, "sorter": "source", "chunk": None},
     ]
 
 

@@ -1,0 +1,157 @@
+"""Finds the ranges of a chunk column that hold rows, by asking the source how densely they lie.
+
+Composition: the decisions are in `rivet.plan`, the questions go to the source's session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rivet.config.settings import ChunkSettings
+from rivet.described import Described
+from rivet.errors import PlanError
+from rivet.plan.chunks import Extent, Line, Piece
+from rivet.plan.cutting import (
+    count_width,
+    equal_pieces,
+    nominal_count,
+    pieces_of,
+    require_count,
+    width_of,
+)
+from rivet.plan.measured import Grid, Rows
+from rivet.plan.scans import Reach, Scan
+from rivet.plan.windows import Window
+from rivet.source.protocol import Session
+from rivet.wording import counted
+
+# Ranges of a plan that are counted at the source: each is a row of an answer that is held in memory.
+_MAX_COUNTED = 1_000_000
+_MAX_WIDTH = 2**62  # so that a number of this width and a range's number stay within 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A partition before it is cut.
+
+    Attributes:
+        scan: What would read it whole.
+        window: None for the NULL partition, and for the only one there is.
+    """
+
+    scan: Scan
+    window: Window | None
+    extent: Extent
+
+    @property
+    def label(self) -> str:
+        """Name the partition for people."""
+        if self.scan.reach is Reach.EVERYTHING:
+            return "the export"
+        return f"partition {'NULL' if self.window is None else self.window.label!r}"
+
+
+class Ranges:
+    """The cutting of partitions by the ranges of a column."""
+
+    def __init__(
+        self, session: Session, described: Described, span: tuple[int, int] | None, line: Line, where: str
+    ) -> None:
+        self._session = session
+        self._described = described
+        self._span = span
+        self._line = line
+        self._where = where
+        self._stretches: Sequence[Stretch] = ()
+        self._chunks = ChunkSettings(None, (), None, None)
+
+    def pieces(self, stretches: Sequence[Stretch], chunks: ChunkSettings) -> list[list[Piece]]:
+        """Cut each partition into the ranges that hold its rows.
+
+        Raises:
+            PlanError: There would be too many, with what to use instead.
+        """
+        self._stretches, self._chunks = stretches, chunks
+        return self._pieces_of_size() if chunks.size is not None else self._pieces_of_count()
+
+    def _pieces_of_size(self) -> list[list[Piece]]:
+        size, where = self._chunks.size, f"{self._where}.chunk_size"
+        assert size is not None  # noqa: S101 - for mypy: the caller looks
+        width = width_of(size, self._line, where)
+        kind = self._line.column.type.kind
+        # Of whole numbers that are a key, a range holds at most as many as it is wide.
+        most_rows = 0 if self._line.is_decimal or kind.is_temporal else width
+        width = width if self._line.is_decimal else min(width, _MAX_WIDTH)
+        for stretch in self._stretches:
+            require_count(
+                nominal_count(stretch.extent, width),
+                f"{where}: {stretch.label} of {counted(stretch.extent.rows, 'row')}",
+                "write chunk_by_key: [columns of an index], which reads rows whatever lies between them, or "
+                "chunk_count, or a larger chunk_size",
+            )
+        widths = [width] * len(self._stretches)
+        found = self._densities(widths)
+        return [
+            pieces_of(ranges, width, s.extent, max(most_rows, max((rows for _, rows in ranges), default=0)))
+            for s, ranges in zip(self._stretches, found, strict=True)
+        ]
+
+    def _pieces_of_count(self) -> list[list[Piece]]:
+        count = self._chunks.count or 1
+        widths = [count_width(stretch.extent, count) for stretch in self._stretches]
+        found = self._densities(widths)
+        return [
+            equal_pieces(ranges, width, s.extent, count)
+            for s, ranges, width in zip(self._stretches, found, widths, strict=True)
+        ]
+
+    def _densities(self, widths: Sequence[int]) -> list[list[tuple[int, int]]]:
+        """Count the rows of each range of each partition, neighbours of one width in one statement.
+
+        What lies in one range needs no question.
+        """
+        found: list[list[tuple[int, int]]] = []
+        numbered = list(enumerate(self._stretches))
+        asked = 0
+        for (width, reach), group in groupby(numbered, lambda n: (widths[n[0]], n[1].scan.reach)):
+            together = [stretch for _, stretch in group]
+            sizes = [nominal_count(stretch.extent, width) for stretch in together]
+            asked += sum(
+                min(n, s.extent.valued) for n, s in zip(sizes, together, strict=True) if max(sizes) > 1
+            )
+            if asked > _MAX_COUNTED:
+                raise PlanError(
+                    f"{self._where}.mode: more than {_MAX_COUNTED:,} ranges would have to be counted",
+                    hint="write chunk_by_key: [columns of an index], or larger chunks",
+                )
+            if max(sizes) > 1:
+                found += self._counted(together, width, by_window=reach is Reach.RANGE)
+            else:
+                found += [
+                    [(s.extent.minimum // width, s.extent.valued)] if s.extent.minimum is not None else []
+                    for s in together
+                ]
+        return found
+
+    def _counted(
+        self, stretches: Sequence[Stretch], width: int, *, by_window: bool
+    ) -> list[list[tuple[int, int]]]:
+        least = [s.extent.minimum for s in stretches if s.extent.minimum is not None]
+        if not least:
+            return [[] for _ in stretches]
+        relation, column, axis = self._described.relation, self._described.column, self._described.axis
+        grid = Grid(self._line, width, min(least) // width * width)
+        first, last = stretches[0].scan, stretches[-1].scan
+        if not by_window or axis is None:
+            found = self._session.chunking.densities(relation, Rows(column, first), grid)
+            return [[(number, rows) for _, number, rows in found]]
+        scan = Scan(Reach.RANGE, first.start, last.end)
+        counts: dict[int, dict[int, int]] = {}
+        for value, number, rows in self._session.chunking.densities(
+            relation, Rows(column, scan, axis, self._span), grid
+        ):
+            ranges = counts.setdefault(axis.window_of(value).start if value is not None else 0, {})
+            ranges[number] = ranges.get(number, 0) + rows
+        return [sorted(counts.get(s.scan.start or 0, {}).items()) for s in stretches]
