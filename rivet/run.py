@@ -268,12 +268,12 @@ def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         ]
         if probe.null_partition_rows and prepared.selection.nulls:
             partitions.append((layout.partition(None), probe.null_partition_rows))
-    return replace(
-        outcome,
     chunks = {
         layout.partition(None if axis is None or start is None else axis.window_of(start)).path: count
         for start, count in Counter(s.start for s in prepared.scans if s.chunk is not None).items()
     }
+    return replace(
+        outcome,
         rows=probe.rows,
         null_rows=probe.null_partition_rows,
         unrepresentable_rows=dict(probe.unrepresentable),
@@ -286,8 +286,8 @@ def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         sort_bytes=prepared.sort_bytes,
         warnings=(
             *outcome.warnings,
+            *prepared.advice,
             *([] if axis is None else old_values(axis, probe.minimum)),
             *value_advice(outcome.columns, outcome.engine),
-            *prepared.advice,
         ),
     )
