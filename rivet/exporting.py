@@ -15,10 +15,11 @@ from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
 from rivet.events import Event, Listener
-from rivet.lock.opening import open_lock
+from rivet.lock.protocol import Records
 from rivet.lock.turn import Turn
+from rivet.locking import open_lock_of
 from rivet.outcome import ExportOutcome
-from rivet.plan.names import EXPORT_FILE, LOCK_FILE
+from rivet.plan.names import EXPORT_FILE
 from rivet.plan.selection import EVERYTHING
 from rivet.prepare import prepare
 from rivet.publish.tree import read_tree
@@ -34,6 +35,7 @@ class Context:
     Attributes:
         wait_seconds: How long each waits for another run that holds its lock.
         retries: How often each is begun anew where the source failed in a way that may pass.
+        ledger: What the ledger's database keeps for their locks; None where the config names none.
     """
 
     source: Source
@@ -44,6 +46,7 @@ class Context:
     wait_seconds: float = 0.0
     retries: int = 0
     sleep: Callable[[float], None] = time.sleep
+    ledger: Records | None = None
 
 
 def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
@@ -57,11 +60,11 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
     started_at = context.clock()
     context.listener(Event("started", export.name, f"reading {context.source.label}"))
     with closing(open_destination(export.destination)) as destination:
-        lock = open_lock(
+        lock = open_lock_of(
+            export,
             destination,
-            LOCK_FILE,
             context.run_id,
-            kept=export.lock == "auto",
+            ledger=context.ledger,
             clock=context.clock,
             wait_seconds=context.wait_seconds,
             on_wait=lambda text: context.listener(Event("waiting", export.name, text)),

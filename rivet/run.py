@@ -17,6 +17,7 @@ from rivet.destination.trial import try_writing
 from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, RivetError
 from rivet.events import Event, Listener
 from rivet.history import History
+from rivet.locking import lock_records
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
 from rivet.plan.advice import key_advice, type_advice, value_advice
 from rivet.plan.readers import old_values, readers
@@ -71,6 +72,7 @@ def run(
         wait_seconds,
         settings.source.retries,
         sleep,
+        lock_records(settings),
     )
     outcomes: list[ExportOutcome] = []
     stopped = False

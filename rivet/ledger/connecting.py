@@ -48,6 +48,11 @@ class Database:
         self.label = repr(str(self._path)) if self._path is not None else _label(self._settings)
         self._engine = self._make_engine()
 
+    @property
+    def dialect(self) -> str:
+        """Name the kind of database: `sqlite`, `postgresql` or `mysql`."""
+        return self._engine.dialect.name
+
     def is_missing(self) -> bool:
         """Tell whether there is no file; other databases are there or are no ledger's."""
         if self._path is None:
@@ -120,7 +125,10 @@ class Database:
             )
         assert settings is not None  # noqa: S101 - for mypy: without settings there is a path
         return sa.create_engine(
-            "postgresql+psycopg://", creator=lambda: self._open_postgres(settings), **options
+            "postgresql+psycopg://",
+            creator=lambda: self._open_postgres(settings),
+            isolation_level="READ COMMITTED",  # a lock that is asked of once more shall be seen as it is now
+            **options,
         )
 
     def _open_sqlite(self) -> sqlite3.Connection:

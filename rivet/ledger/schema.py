@@ -70,19 +70,33 @@ changes = sa.Table(
     sa.Column("size_bytes", sa.BigInteger),
 )
 
+_metadata_2 = sa.MetaData()
+
+locks = sa.Table(
+    "rivet_locks",
+    _metadata_2,
+    sa.Column("name", _ID, primary_key=True),
+    sa.Column("data", sa.Text, nullable=False),
+    sa.Column("version", _ID, nullable=False),
+    sa.Column("written_at", sa.Double, nullable=False),  # seconds since 1970 by the database's clock
+)
+
 Step = Callable[[sa.Connection], None]
 
 
-def _create(connection: sa.Connection) -> None:
+def _create(connection: sa.Connection, metadata: sa.MetaData) -> None:
     if connection.dialect.name == "mysql":
         # Not where the tables stand above: there they would load that dialect for every ledger.
-        for table in _metadata.tables.values():
+        for table in metadata.tables.values():
             table.dialect_kwargs.update(_MYSQL)
-    _metadata.create_all(connection)
+    metadata.create_all(connection)
 
 
 # The n-th leads from version n to n + 1. A ledger is only ever led forwards.
-STEPS: Sequence[Step] = (_create,)
+STEPS: Sequence[Step] = (
+    lambda connection: _create(connection, _metadata),
+    lambda connection: _create(connection, _metadata_2),
+)
 
 
 def version_of(connection: sa.Connection) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from rivet.config.settings import StateSettings
-from rivet.errors import LedgerError
+from rivet.ledger import making
 from rivet.ledger.connecting import Database
 from rivet.ledger.entries import ChangeEntry, ExportEntry, HistoryEntry, RunEntry
 from rivet.ledger.schema import MAX_NAME, bring_forward, changes, exports, refuse_newer, runs, version_of
@@ -62,7 +62,8 @@ class Ledger:
         if self._database.is_missing() and not make:
             return
         if make and not self._is_made:
-            self._make()
+            making.make(self._database)
+            self._is_made = True
         with self._database.writing() as connection:
             version = version_of(connection)
             if version is None:
@@ -110,21 +111,6 @@ class Ledger:
             newest = (runs.c.started_at.desc(), runs.c.run_id.desc(), exports.c.position.desc())
             rows = connection.execute(wanted.order_by(*newest).limit(limit)).all()
             return [_with_changes(connection, _entry(row)) for row in rows]
-
-    def _make(self) -> None:
-        self._database.make_room()
-        with self._database.reading() as connection:
-            self._is_made = version_of(connection) is not None
-        if self._is_made:
-            return
-        try:
-            with self._database.writing() as connection:
-                bring_forward(connection, version_of(connection))
-        except LedgerError:
-            # Another run may be making the tables at this moment, which is an error for one of the two.
-            with self._database.writing() as connection:
-                bring_forward(connection, version_of(connection))
-        self._is_made = True
 
 
 def _put_export(connection: sa.Connection, run_id: str, export: ExportEntry) -> None:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from rivet.destination.protocol import Destination
 from rivet.errors import LockLost, ObjectNotFound, RivetError
+from rivet.lock.protocol import Records
 from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
 from rivet.lock.timing import Timing
 
@@ -29,6 +29,7 @@ class Lease:
     renews when half of that has gone by: a step that follows has the other half.
 
     Args:
+        tree: What is locked, for messages.
         version: Of the object as this run has written it.
         renewed: When that was, by `seconds`.
         clock: Gives the present as the lock tells it to people.
@@ -36,19 +37,21 @@ class Lease:
 
     def __init__(
         self,
-        destination: Destination,
+        records: Records,
         name: str,
         record: Record,
         version: str,
         *,
+        tree: str,
         renewed: float,
         timing: Timing,
         clock: Callable[[], str],
     ) -> None:
-        self._destination = destination
+        self._records = records
         self._name = name
         self._record = record
         self._version = version
+        self._tree = tree
         self._renewed = renewed
         self._timing = timing
         self._clock = clock
@@ -66,7 +69,7 @@ class Lease:
         """Read the lock, and renew it where that is due."""
         self._must_not_be_lost()
         try:
-            seen = decode(self._destination.inspect(self._name, LIMIT_BYTES).data)
+            seen = decode(self._records.inspect(self._name, LIMIT_BYTES).data)
         except ObjectNotFound:
             self._lose("the lock is gone")
         else:
@@ -97,10 +100,10 @@ class Lease:
         if self._lost is not None:
             return None
         try:
-            seen = self._destination.inspect(self._name, LIMIT_BYTES)
+            seen = self._records.inspect(self._name, LIMIT_BYTES)
             record = decode(seen.data)
             if record is not None and record.token == self._record.token:
-                self._destination.remove(self._name, seen.version)
+                self._records.remove(self._name, seen.version)
         except ObjectNotFound:
             pass
         except RivetError as exc:
@@ -129,7 +132,7 @@ class Lease:
                 self._must_not_be_lost()
                 begun = seconds()
                 data = replace(self._record, heartbeat_at=self._clock()).encode()
-                version = self._destination.replace(self._name, data, self._version, private=True)
+                version = self._records.replace(self._name, data, self._version, private=True)
                 if version is not None:
                     self._version, self._renewed = version, begun
                     return
@@ -140,7 +143,7 @@ class Lease:
 
     def _find_own(self) -> None:
         try:
-            seen = self._destination.inspect(self._name, LIMIT_BYTES)
+            seen = self._records.inspect(self._name, LIMIT_BYTES)
         except ObjectNotFound:
             self._lose("the lock is gone")
             return
@@ -157,6 +160,6 @@ class Lease:
         self.must_have_lived()
         if self._lost is not None:
             raise LockLost(
-                f"another run has taken the place of this one on {self._destination.uri}: {self._lost}",
+                f"another run has taken the place of this one on {self._tree}: {self._lost}",
                 hint="this one was stopped or cut off for too long; run again when the other has ended",
             )

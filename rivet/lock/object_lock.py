@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rivet.destination.protocol import Destination
 from rivet.errors import DestinationUnavailable, LockHeld, ObjectNotFound
 from rivet.lock.lease import Lease, seconds
 from rivet.lock.process import Process, is_surely_dead, this_process
+from rivet.lock.protocol import Records
 from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
 from rivet.lock.timing import TIMING, Timing
 
@@ -42,7 +42,8 @@ class ObjectLock:
     """The lock of one run.
 
     Args:
-        name: The object's, in the destination.
+        records: Where the lock is kept.
+        name: The object's there.
         wait_seconds: How long to wait for a turn, from the first look on.
         on_wait: Told once, for people, that and for whom the run waits.
         tree: What is locked, for messages.
@@ -50,7 +51,7 @@ class ObjectLock:
 
     def __init__(
         self,
-        destination: Destination,
+        records: Records,
         name: str,
         run_id: str,
         *,
@@ -62,7 +63,7 @@ class ObjectLock:
         process: Process | None = None,
     ) -> None:
         self.warnings: list[str] = []
-        self._destination = destination
+        self._records = records
         self._name = name
         self._run_id = run_id
         self._tree = tree
@@ -134,9 +135,9 @@ class ObjectLock:
 
     def _look(self) -> _Found | None:
         try:
-            seen = self._destination.inspect(self._name, LIMIT_BYTES + 1)
+            seen = self._records.inspect(self._name, LIMIT_BYTES + 1)
             # Afterwards: an old age is then surely that of what was seen.
-            age_seconds = self._destination.age_seconds(self._name)
+            age_seconds = self._records.age_seconds(self._name)
         except ObjectNotFound:
             return None
         return _Found(decode(seen.data), seen.version, age_seconds)
@@ -157,9 +158,9 @@ class ObjectLock:
         self._is_taking = True
         _live_tokens.add(self._token)
         if version is None:
-            written = self._destination.create(self._name, record.encode(), private=True)
+            written = self._records.create(self._name, record.encode(), private=True)
         else:
-            written = self._destination.replace(self._name, record.encode(), version, private=True)
+            written = self._records.replace(self._name, record.encode(), version, private=True)
         if written is None:
             self._is_taking = False
             return False
@@ -169,10 +170,11 @@ class ObjectLock:
 
     def _lease_of(self, version: str, renewed: float, record: Record | None = None) -> Lease:
         return Lease(
-            self._destination,
+            self._records,
             self._name,
             record or Record(self._run_id, self._process, "", "", self._token),
             version,
+            tree=self._tree,
             renewed=renewed,
             timing=self._timing,
             clock=self._clock,

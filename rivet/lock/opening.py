@@ -12,7 +12,8 @@ from rivet.destination.local import LocalDestination
 from rivet.destination.protocol import Destination
 from rivet.errors import DestinationError, NoConditionalWrites
 from rivet.lock.object_lock import Clock, Hear, ObjectLock
-from rivet.lock.protocol import Lock, NoLock
+from rivet.lock.protocol import Lock, NoLock, Records
+from rivet.lock.two_locks import TwoLocks
 from rivet.state_directory import state_directory
 
 
@@ -23,6 +24,7 @@ def open_lock(
     *,
     kept: bool,
     clock: Clock,
+    shared: tuple[Records, str] | None = None,
     wait_seconds: float = 0.0,
     on_wait: Hear = lambda _: None,
 ) -> Lock:
@@ -31,14 +33,19 @@ def open_lock(
     Args:
         name: Of the object that is the lock, in the destination.
         kept: Whether there shall be one.
+        shared: Where another is kept that all runs share which name that place, and its name there.
     """
+    uri = destination.uri
 
-    def lock_in(place: Destination) -> ObjectLock:
+    def lock_in(records: Records, named: str = name) -> ObjectLock:
         return ObjectLock(
-            place, name, run_id, tree=destination.uri, clock=clock, wait_seconds=wait_seconds, on_wait=on_wait
+            records, named, run_id, tree=uri, clock=clock, wait_seconds=wait_seconds, on_wait=on_wait
         )
 
-    return StoreLock(destination, name, lock_in) if kept else NoLock()
+    if not kept:
+        return NoLock()
+    beside = StoreLock(destination, name, lock_in, is_shared=shared is not None)
+    return beside if shared is None else TwoLocks(lock_in(*shared), beside, tree=uri)
 
 
 class StoreLock:
@@ -46,13 +53,22 @@ class StoreLock:
 
     Args:
         lock_in: Makes the lock at a place.
+        is_shared: Whether there is one in the ledger's database, too.
     """
 
-    def __init__(self, destination: Destination, name: str, lock_in: Callable[[Destination], Lock]) -> None:
+    def __init__(
+        self,
+        destination: Destination,
+        name: str,
+        lock_in: Callable[[Records], Lock],
+        *,
+        is_shared: bool,
+    ) -> None:
         self._destination = destination
         self._name = name
         self._lock_in = lock_in
         self._lock = lock_in(destination)
+        self._is_shared = is_shared
         self._warnings: list[str] = []
 
     @property
@@ -88,10 +104,12 @@ class StoreLock:
 
     def _local_lock(self) -> Lock:
         uri = self._destination.uri
-        self._warnings.append(
-            f"the store of {uri} takes no conditional writes, so the lock is kept on this machine alone: runs"
-            " of other machines or users are not kept apart"
+        where = (
+            "in the ledger's database, and on this machine: runs that name no such ledger are not kept apart"
+            if self._is_shared
+            else "on this machine alone: runs of other machines or users are not kept apart"
         )
+        self._warnings.append(f"the store of {uri} takes no conditional writes, so the lock is kept {where}")
         return self._lock_in(LocalDestination(_state_directory() / "locks" / _digest(uri)))
 
 

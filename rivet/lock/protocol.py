@@ -6,6 +6,40 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
+class Seen(Protocol):
+    """An object as it stood at one moment: its bytes, and what tells it from any other of its name."""
+
+    @property
+    def data(self) -> bytes:
+        """Give its bytes, or the first of them."""
+
+    @property
+    def version(self) -> str:
+        """Give what no other that stood or will stand under its name has."""
+
+
+class Records(Protocol):
+    """Keeps small objects by name, which are changed on a condition: all that a lock needs of a place.
+
+    A `Destination` is one, and its contract is the contract here; the ledger's database is another.
+    """
+
+    def inspect(self, name: str, limit_bytes: int | None = None) -> Seen:
+        """Look at an object, or raise `ObjectNotFound`."""
+
+    def age_seconds(self, name: str) -> float:
+        """Tell how long ago an object was written, by the place's own clock, or raise `ObjectNotFound`."""
+
+    def create(self, name: str, data: bytes, *, private: bool = False) -> str | None:
+        """Write where there is no such object; give its version, or None where there is one."""
+
+    def replace(self, name: str, data: bytes, version: str, *, private: bool = False) -> str | None:
+        """Write where that version still stands; give the new one, or None where it does not."""
+
+    def remove(self, name: str, version: str) -> bool:
+        """Delete an object where that version still stands, and tell whether it did."""
+
+
 class Lock(Protocol):
     """Keeps all runs but one from a tree.
 

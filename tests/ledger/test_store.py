@@ -133,14 +133,14 @@ def test_a_later_rivets_ledger_is_left_alone(opened: Open, state: StateSettings)
     with Database(state, {}, 3).writing() as connection:
         connection.execute(schema.version_table.update().values(version=99))
 
-    refusal = "of version 99, and this Rivet knows them up to 1"
+    refusal = "of version 99, and this Rivet knows them up to 2"
     with pytest.raises(LedgerError, match=refusal):
         opened().put(run(2), export(), make=True)
     with pytest.raises(LedgerError, match=refusal):
         opened().recent(9)
     with Database(state, {}, 3).writing() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(schema.runs)) == 1
-        connection.execute(schema.version_table.update().values(version=1))
+        connection.execute(schema.version_table.update().values(version=2))
     assert [e.run for e in opened().recent(9) or []] == [run(1)]
 
 
@@ -149,24 +149,24 @@ def test_an_earlier_rivets_ledger_is_brought_forward(opened: Open, state: StateS
     opened().put(run(1), export(), make=True)
     taken: list[int] = []
 
-    def second(connection: sa.Connection) -> None:
+    def third(connection: sa.Connection) -> None:
         connection.exec_driver_sql("ALTER TABLE rivet_runs ADD COLUMN mood INTEGER")
-        taken.append(2)
-
-    def third(_: sa.Connection) -> None:
         taken.append(3)
 
-    steps = [*schema.STEPS, second, third]
+    def fourth(_: sa.Connection) -> None:
+        taken.append(4)
+
+    steps = [*schema.STEPS, third, fourth]
     for _ in range(2):
         with Database(state, {}, 3).writing() as connection:
             schema.bring_forward(connection, schema.version_of(connection), steps)
 
     with Database(state, {}, 3).reading() as connection:
-        assert schema.version_of(connection) == 3
+        assert schema.version_of(connection) == 4
         assert connection.exec_driver_sql("SELECT run_id, mood FROM rivet_runs").all() == [
             (run(1).run_id, None)
         ]
-    assert taken == [2, 3]
+    assert taken == [3, 4]
 
 
 def test_tables_that_were_not_finished_are_made(opened: Open, state: StateSettings) -> None:

@@ -66,6 +66,31 @@ def test_the_lock_is_kept_on_this_machine(state: Path) -> None:
     again.release()
 
 
+def test_a_lock_in_the_ledger_keeps_other_machines_out(state: Path) -> None:
+    """On such a store it is what does so; the warning says what it does not reach."""
+    ledger = MemoryDestination()
+
+    def lock_of(destination: MemoryDestination) -> Lock:
+        return open_lock(
+            destination, LOCK, RUN, kept=True, clock=lambda: NOW, shared=(ledger, "name of the tree")
+        )
+
+    lock, other = lock_of(Ignoring()), lock_of(Ignoring())
+    for one in (lock, other):
+        one.await_turn()
+    assert lock.hold()
+    (path,) = state.rglob(LOCK)
+    path.unlink()  # another machine has none
+    with pytest.raises(LockHeld, match="memory:/ is locked by run"):
+        other.hold()
+    (warning,) = lock.warnings
+    assert "in the ledger's database, and on this machine: runs that name no such ledger are not" in warning
+    other.release()
+    assert list(ledger.objects) == ["name of the tree"]
+    lock.release()
+    assert ledger.objects == {}
+
+
 def test_the_lock_lies_where_the_ledger_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One directory of a user holds both, also where the system's own is not that of XDG."""
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
