@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 
 from rivet.ahead import ReadAhead
-from rivet.errors import RivetError, SourceStopped, SourceUnavailable
+from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
 from rivet.export.parts import ParquetSettings
-from rivet.export.scan import Account, Shape, prove, run_scans
+from rivet.export.scan import Account, Shape, prove, prove_windows, run_scans
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
 from rivet.ledger.entries import ChangeEntry
@@ -27,6 +27,7 @@ from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree, read_manifest
 from rivet.publish.vanished import decide_vanished
 from rivet.record import Record
+from rivet.resuming import kept_told, require_kept
 from rivet.telling import Telling
 
 # With `publish: eager`, partitions that have been passed are published in groups, since each group
@@ -35,10 +36,21 @@ _EAGER_GROUP_PARTITIONS = 64
 
 
 class Attempt:
-    """One attempt at an export whose plan stands, from the first staged row to the account."""
+    """One attempt at an export whose plan stands, from the first staged row to the account.
+
+    Args:
+        kept: What a failed run has left behind and the plan leaves out, by path.
+    """
 
     def __init__(
-        self, record: Record, prepared: Prepared, tree: Tree, turn: Turn, listener: Listener
+        self,
+        record: Record,
+        prepared: Prepared,
+        tree: Tree,
+        turn: Turn,
+        *,
+        listener: Listener,
+        kept: Mapping[str, PartitionEntry],
     ) -> None:
         self._record = record
         self._export = record.export
@@ -48,6 +60,7 @@ class Attempt:
         self._prepared = prepared
         self._tree = tree
         self._turn = turn
+        self._kept = kept
         self._account = Account()
         self._telling = Telling(
             listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
@@ -55,6 +68,7 @@ class Attempt:
         self._warnings = [
             *record.described.run_advice,
             *prepared.advice,
+            *kept_told(kept),
             *tree.warnings(),
             *self._changes(),
         ]
@@ -74,6 +88,7 @@ class Attempt:
         self._telling.plan(self._warnings)
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
         self._tree = recover(self._record.destination, self._layout, self._tree, self._turn)
+        require_kept(self._kept, self._tree.entries)
         publisher = Publisher(
             self._record.destination,
             self._layout,
@@ -90,8 +105,10 @@ class Attempt:
                 return self._publish(stager, publisher)
         except BaseException as error:
             with suppress(RivetError):
-                publisher.abandon()
-            if isinstance(error, SourceUnavailable) and (publisher.tally.written or publisher.tally.removed):
+                # What did not add up in the end may be wrong in what was published before.
+                publisher.abandon(doubtful=isinstance(error, IntegrityError))
+            has_published = publisher.tally.written or publisher.tally.removed
+            if isinstance(error, SourceUnavailable) and has_published and self._export.resume == "redo":
                 # Of two moments, one is published already: the next run reads all of one moment again.
                 raise SourceStopped(str(error), hint=error.hint) from error
             raise
@@ -105,6 +122,9 @@ class Attempt:
             passed += 1
             if self._export.publish == "eager" and passed % _EAGER_GROUP_PARTITIONS == 0:
                 partitions = stager.take()
+                if self._described.is_steady:
+                    paths = [staged.partition.path for staged in partitions]
+                    prove_windows(self._account, paths, self._expected() or {})
                 publisher.publish(partitions)
                 stager.release(partitions)
 

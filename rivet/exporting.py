@@ -24,6 +24,7 @@ from rivet.plan.selection import EVERYTHING
 from rivet.prepare import prepare
 from rivet.publish.tree import read_tree
 from rivet.record import Record
+from rivet.resuming import finished, settings_digest, without_finished
 from rivet.retrying import begun_anew
 from rivet.source.protocol import Source
 
@@ -98,16 +99,27 @@ def _run(
         session = snapshot.enter_context(context.source.session())
         described = describe(session, export, context.consistency)
         ahead = snapshot.enter_context(ReadAhead(session, described))
-        ahead.begin(export)
+        if export.resume == "redo":  # then everything is read, whatever stands there
+            ahead.begin(export)
         tree = read_tree(destination, described.layout)
+        kept = finished(export, described, destination, tree, context.source.label)
         prepared = prepare(
             session,
             export,
             described,
-            count=export.publish == "eager" and export.vanished == "error",
-            selection=EVERYTHING,
+            # What is published before the total is known, and may be kept, is held to counts of its own.
+            count=export.publish == "eager" and (export.vanished == "error" or export.resume == "reuse"),
+            selection=without_finished(EVERYTHING, kept, described.axis),
         )
         record = Record(
-            export, prepared.described, destination, context.run_id, started_at, context.clock, attempt
+            export,
+            prepared.described,
+            destination,
+            context.run_id,
+            started_at,
+            context.clock,
+            settings_digest(export, described, context.source.label),
+            attempt,
         )
-        return Attempt(record, prepared, tree, turn, context.listener).run(ahead, snapshot)
+        attempted = Attempt(record, prepared, tree, turn, listener=context.listener, kept=kept)
+        return attempted.run(ahead, snapshot)

@@ -11,7 +11,14 @@ from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.destination.protocol import Destination
 from rivet.export.staged import StagedPart
-from rivet.manifest.model import ExportFile, Manifest, Part, PartitionFacts, SourceFacts
+from rivet.manifest.model import (
+    ExportFile,
+    Manifest,
+    Part,
+    PartitionFacts,
+    SourceFacts,
+    UnfinishedRun,
+)
 from rivet.plan.layout import Partition
 from rivet.plan.schema import schema_fingerprint, schema_json
 from rivet.publish.tree import partition_facts
@@ -24,6 +31,7 @@ class Record:
 
     Attributes:
         attempt: Which of the run's snapshots it is, from 1.
+        settings_sha256: Digest by which another run may keep what this one publishes.
     """
 
     export: ExportSettings
@@ -32,11 +40,15 @@ class Record:
     run_id: str
     started_at: str
     clock: Clock
+    settings_sha256: str
     attempt: int = 1
 
     def blank(self) -> ExportFile:
         """Give the export file of a run that has begun: no partitions, status `publishing`."""
         schema = tuple(schema_json(self.described.written))
+        # What was published before it was held to any count is not kept by another run.
+        is_proved = self.export.publish == "proved" or self.export.resume == "reuse"
+        unfinished = (UnfinishedRun(self.run_id, self.started_at, self.settings_sha256),) if is_proved else ()
         return ExportFile(
             tool=TOOL,
             export_name=self.export.name,
@@ -56,6 +68,7 @@ class Record:
             row_count=0,
             partitions=(),
             manifest_name=self.described.layout.manifest_name,
+            unfinished_runs=unfinished,
         )
 
     def finished(

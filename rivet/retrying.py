@@ -24,7 +24,8 @@ def begun_anew(
 ) -> ExportOutcome:
     """Run an export, and again from its beginning, until its source serves it or the retries are used up.
 
-    Nothing of a failed attempt is used by the next: it has published nothing, and its staged files are gone.
+    Nothing of a failed attempt is used by the next, unless with `resume: reuse` what it has published: its
+    staged files are gone.
     The outcome has a warning for each attempt that failed.
 
     Args:

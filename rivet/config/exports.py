@@ -52,6 +52,7 @@ _SAME_NAMES = {
     "unrepresentable",
     "vanished",
     "publish",
+    "resume",
     "lock",
 }
 

@@ -276,6 +276,11 @@ class Export(Section):
     publish: Literal["proved", "eager"] | None = Field(
         None, description="eager publishes before all rows are counted, for trees too large to stage"
     )
+    resume: Literal["redo", "reuse"] | None = Field(
+        None,
+        description="after a run that failed: redo reads everything again in one new snapshot, reuse keeps"
+        " what it has published",
+    )
     lock: Literal["auto", "off"] | None = Field(
         None, description="whether a lock at the destination keeps other runs of the export out"
     )

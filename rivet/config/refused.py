@@ -22,7 +22,6 @@ LATER_KEYS = {
     "verify_counts": _ALL_ROWS,
     "max_scan_seconds": "write `max_scan_rows`",
     "old_parts_seconds": "remove it: old files go as soon as the new ones are published",
-    "resume": _AGAIN,
 }
 
 LATER_VALUES: dict[str, tuple[str, ...]] = {

@@ -226,6 +226,7 @@ class ExportSettings:
         sort: Who puts the rows of the one scan in order.
         max_sort_size_bytes: A sort estimated above it is refused.
         max_scan_rows: Rows that one of several scans may read.
+        resume: Whether what a failed run has published is read again.
     """
 
     where: str
@@ -254,6 +255,7 @@ class ExportSettings:
     unrepresentable: Literal["error", "null"] = "error"
     vanished: Literal["remove", "keep", "error"] | None = None
     publish: Literal["proved", "eager"] = "proved"
+    resume: Literal["redo", "reuse"] = "redo"
     lock: Literal["auto", "off"] = "auto"
 
 

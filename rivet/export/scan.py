@@ -228,6 +228,17 @@ def prove(
         _agree(f"partition {path!r}", account.by_path.get(path, 0), rows, "the probe counted")
 
 
+def prove_windows(account: Account, paths: Iterable[str], expected: Mapping[str, int]) -> None:
+    """Compare windows that a scan has passed, before the others have come, where they were counted.
+
+    Raises:
+        IntegrityError: If a count differs.
+    """
+    for path in paths:
+        if path in expected:
+            _agree(f"partition {path!r}", account.by_path.get(path, 0), expected[path], "the probe counted")
+
+
 def _prove_part(account: Account, probe: Probe, expected: Mapping[str, int]) -> None:
     """Compare each window that was read, and that there was no other."""
     for path in {**expected, **account.by_path}:

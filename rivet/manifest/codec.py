@@ -137,6 +137,7 @@ def encode_export(export: ExportFile) -> bytes:
     """Write an export file as `_rivet_export.json` holds it."""
     e = export
     pending = {} if e.pending is None else {"pending": facts.pending_json(e.pending)}
+    unfinished = [facts.unfinished_json(u) for u in e.unfinished_runs]
     return _dump(
         {
             "export_version": EXPORT_VERSION,
@@ -158,6 +159,7 @@ def encode_export(export: ExportFile) -> bytes:
             "row_count": e.row_count,
             "partitions": [facts.entry_json(p) for p in e.partitions],
             **pending,
+            **({"unfinished_runs": unfinished} if unfinished else {}),
             "manifest_name": e.manifest_name,
             **e.extra,
         }
@@ -191,6 +193,7 @@ def decode_export(data: bytes) -> ExportFile:
         row_count=fields.take("row_count", count),
         partitions=fields.take("partitions", array_of(facts.entry)),
         pending=fields.take_or("pending", nullable(facts.pending), None),
+        unfinished_runs=fields.take_or("unfinished_runs", array_of(facts.unfinished), ()),
         manifest_name=fields.take_or("manifest_name", inner_path, "manifest.json"),
         extra=fields.rest(),
     )

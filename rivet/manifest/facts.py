@@ -17,6 +17,7 @@ from rivet.manifest.model import (
     Pending,
     PendingPartition,
     SourceFacts,
+    UnfinishedRun,
 )
 from rivet.manifest.strict_json import (
     Fields,
@@ -41,6 +42,7 @@ _ENTRY = (
     *("row_count", "size_bytes", "manifest_sha256"),
 )
 _PENDING_PARTITION = ("value", "old_sha256", "new_sha256", "path")
+_UNFINISHED = ("run_id", "started_at", "settings_sha256")
 
 
 def source_json(s: SourceFacts) -> JsonObject:
@@ -150,7 +152,8 @@ def span(value: object, path: str) -> Mapping[str, str | None]:
 
 def entry_json(e: PartitionEntry) -> JsonObject:
     """Write one partition as the export file lists it."""
-    return _object(e, _ENTRY)
+    confirmed = {} if e.confirmed_by is None else {"confirmed_by": e.confirmed_by}
+    return {**{key: getattr(e, key) for key in _ENTRY}, **confirmed, **e.extra}
 
 
 def entry(value: object, path: str) -> PartitionEntry:
@@ -165,6 +168,7 @@ def entry(value: object, path: str) -> PartitionEntry:
         row_count=fields.take("row_count", count),
         size_bytes=fields.take("size_bytes", count),
         manifest_sha256=fields.take("manifest_sha256", text),
+        confirmed_by=fields.take_or("confirmed_by", nullable(text), None),
         extra=fields.rest(),
     )
 
@@ -192,6 +196,22 @@ def _pending_partition(value: object, path: str) -> PendingPartition:
         path=fields.take("path", _directory),
         old_sha256=fields.take("old_sha256", nullable(text)),
         new_sha256=fields.take("new_sha256", nullable(text)),
+        extra=fields.rest(),
+    )
+
+
+def unfinished_json(u: UnfinishedRun) -> JsonObject:
+    """Write a run that did not reach its end."""
+    return _object(u, _UNFINISHED)
+
+
+def unfinished(value: object, path: str) -> UnfinishedRun:
+    """Read a run that did not reach its end."""
+    fields = Fields(value, path)
+    return UnfinishedRun(
+        run_id=fields.take("run_id", text),
+        started_at=fields.take("started_at", text),
+        settings_sha256=fields.take("settings_sha256", text),
         extra=fields.rest(),
     )
 

@@ -114,6 +114,7 @@ class PartitionEntry:
         path: The partition's directory from the root, without a final slash; empty at the root itself.
         state: `live`; `kept` where its window holds no rows any more; `failed` where its run could not do it.
         run_id: The run that wrote it.
+        confirmed_by: An unfinished run that has read the very rows again, and left it alone; else None.
     """
 
     value: str | None
@@ -124,6 +125,7 @@ class PartitionEntry:
     row_count: int
     size_bytes: int
     manifest_sha256: str
+    confirmed_by: str | None = None
     extra: JsonObject = field(default_factory=dict, hash=False)
 
 
@@ -148,8 +150,27 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
+class UnfinishedRun:
+    """A run that has published partitions and did not reach its end.
+
+    Attributes:
+        settings_sha256: Digest of all that its rows and bytes depend on; another run with the same may keep
+            what it published.
+    """
+
+    run_id: str
+    started_at: str
+    settings_sha256: str
+    extra: JsonObject = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ExportFile:
-    """The export as a whole: `_rivet_export.json` at the root."""
+    """The export as a whole: `_rivet_export.json` at the root.
+
+    Attributes:
+        unfinished_runs: Those since the last complete run of which a partition stands.
+    """
 
     tool: str
     export_name: str
@@ -170,4 +191,5 @@ class ExportFile:
     partitions: tuple[PartitionEntry, ...]
     manifest_name: str = "manifest.json"
     pending: Pending | None = None
+    unfinished_runs: tuple[UnfinishedRun, ...] = ()
     extra: JsonObject = field(default_factory=dict)

@@ -12,11 +12,11 @@ from rivet.interruption import finishing
 from rivet.manifest.model import ExportFile, PartitionEntry, Pending, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child
-from rivet.plan.windows import NULL_VALUE
 from rivet.publish.announcement import Announcement
 from rivet.publish.fence import Fence, fenced
 from rivet.publish.foreign import refuse_foreign
 from rivet.publish.side_by_side import side_by_side
+from rivet.publish.standing import Standing
 from rivet.publish.steps import Steps
 from rivet.publish.tree import Tree, entry_of
 from rivet.publish.unchanged import is_unchanged, list_live
@@ -72,12 +72,11 @@ class Publisher:
         self._tree = tree
         self._blank = blank
         self._on_wave = on_wave
-        self._entries = dict(tree.entries)
+        self._standing = Standing(tree, blank)
         self._children = tree.children()
         self._unlisted: Mapping[str, Sequence[str]] = {}
         pending = None if tree.export is None else tree.export.pending
         self._announced = frozenset(() if pending is None else (p.path for p in pending.partitions))
-        self._has_published = False
         self._in_wave = False
         self._is_complete = False
         concurrency = destination.concurrency
@@ -85,7 +84,7 @@ class Publisher:
 
     def begin(self) -> None:
         """Record the run in the export file, so that what it stages is known as Rivet's own."""
-        announced = replace(self._standing(), pending=Pending(self._blank.run_id))
+        announced = replace(self._standing.unfinished(), pending=Pending(self._blank.run_id))
         if self._tree.export is None:
             self._announcement.begin(announced)
         else:
@@ -102,7 +101,11 @@ class Publisher:
         """
         for staged in partitions:
             refuse_foreign(
-                self._destination, self._layout, self._tree.sizes, self._entries.keys(), staged.partition
+                self._destination,
+                self._layout,
+                self._tree.sizes,
+                self._standing.entries.keys(),
+                staged.partition,
             )
         changed = self._changed(partitions)
         if not changed and not vanished:
@@ -111,16 +114,17 @@ class Publisher:
             *(self._pending(p) for p in changed),
             *(PendingPartition(e.value, e.path, e.manifest_sha256, None) for e in vanished),
         ]
-        announced = replace(self._standing(), status="publishing")
+        self._standing.begin()
+        announced = replace(self._standing.unfinished(), status="publishing")
         self._announcement.write(replace(announced, pending=Pending(self._blank.run_id, tuple(pending))))
-        replaced = [e for p in changed if (e := self._entries.get(p.partition.path)) is not None]
+        replaced = [e for p in changed if (e := self._standing.entries.get(p.partition.path)) is not None]
         self._unlisted = unlisted_parts(
             self._destination,
             self._layout,
             self._tree,
             {e: self._own_parts(e.path) for e in (*replaced, *vanished)},
         )
-        self._has_published = self._in_wave = True
+        self._standing.has_published = self._in_wave = True
         try:
             for start in range(0, len(changed), self._wave_partitions):
                 self._on_wave(start, len(changed))
@@ -142,7 +146,7 @@ class Publisher:
     def keep(self, vanished: Sequence[PartitionEntry]) -> None:
         """Mark vanished partitions as kept; they are not touched."""
         for entry in vanished:
-            self._entries[entry.path] = replace(entry, state="kept")
+            self._standing.entries[entry.path] = replace(entry, state="kept")
 
     def complete(self, finished: ExportFile) -> ExportFile:
         """Write the export file of the finished run, with the partitions that live now, and give it.
@@ -152,20 +156,25 @@ class Publisher:
         Args:
             finished: The run's facts with its totals and status; partitions and row count are filled in here.
         """
-        export = self._with_entries(finished)
+        export = self._standing.complete(finished)
         self._announcement.write(export)
         self._is_complete = True
         self._destination.sweep([self._blank.run_id])
         return export
 
-    def abandon(self) -> None:
+    def abandon(self, *, doubtful: bool = False) -> None:
         """End a run that failed: put the export file back as it was before `begin`, and drop what was staged.
 
         Once something was published the export file tells what stands; where the publishing itself was
         broken off, it is left for the next run, which finishes or undoes it. A complete tree stays so.
+
+        Args:
+            doubtful: No other run may take for finished what this one has published.
         """
         if self._is_complete:
             return
+        if doubtful:
+            self._standing.doubt()
         is_overtaken = self._is_lost() or self._announcement.is_overtaken()
         if self._in_wave and not is_overtaken:
             return
@@ -173,13 +182,13 @@ class Publisher:
         self._destination.sweep([self._blank.run_id])
         if is_overtaken:  # the export file is the other run's now
             return
-        if self._has_published:
-            self._announcement.write(self._standing())
+        if self._standing.has_published:
+            self._announcement.write(self._standing.unfinished())
             return
         if self._tree.export_bytes is not None and not self._was_recovered:
             self._announcement.restore(self._tree.export_bytes)
-        elif self._entries and self._tree.export is not None:
-            self._announcement.write(self._standing())
+        elif self._standing.entries and self._tree.export is not None:
+            self._announcement.write(self._standing.unfinished())
         else:
             self._announcement.remove()
         self._destination.remove_root_if_empty()
@@ -196,34 +205,18 @@ class Publisher:
         export = self._tree.export
         return export is None or export.pending is not None
 
-    def _standing(self) -> ExportFile:
-        """Give the export file of what stands while this run is not complete: facts of the run before."""
-        export = self._tree.export
-        if export is None:
-            return self._with_entries(
-                replace(self._blank, status="partial" if self._entries else "publishing")
-            )
-        # A run that was killed before it published has left the tree as it was.
-        was_broken_off = export.pending is not None and bool(export.pending.partitions)
-        is_partial = was_broken_off or self._has_published
-        return self._with_entries(replace(export, status="partial" if is_partial else export.status))
-
-    def _with_entries(self, export: ExportFile) -> ExportFile:
-        # NULL last; labels sort by their windows, which for years 0 to 9999 is as text.
-        entries = sorted(self._entries.values(), key=lambda e: (e.value == NULL_VALUE, e.value or ""))
-        rows = sum(e.row_count for e in entries)
-        return replace(export, partitions=tuple(entries), row_count=rows, pending=None)
-
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
         directories = [p.partition.path for p in wave]
-        self._delete(p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._entries)
+        self._delete(
+            p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._standing.entries
+        )
         # On a disk the syncs of all are one; in a store none waits for another.
         groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
         side_by_side(self._destination, self._steps.take, groups)
         self._delete(name for path in directories for name in self._old_parts(path))
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
-            self._entries[entry.path] = entry
+            self._standing.entries[entry.path] = entry
             self.tally.written += 1
             self.tally.bytes_written += entry.size_bytes
 
@@ -235,7 +228,7 @@ class Publisher:
             self._destination.settle(directories)
         self._delete(name for path in directories for name in self._old_parts(path))
         for entry in wave:
-            del self._entries[entry.path]
+            del self._standing.entries[entry.path]
             self.tally.removed += 1
 
     def _delete(self, names: Iterable[str]) -> None:
@@ -249,7 +242,7 @@ class Publisher:
 
     def _pending(self, staged: StagedPartition) -> PendingPartition:
         partition = staged.partition
-        entry = self._entries.get(partition.path)
+        entry = self._standing.entries.get(partition.path)
         old_sha256 = None if entry is None else entry.manifest_sha256
         return PendingPartition(partition.value, partition.path, old_sha256, staged.manifest_sha256)
 
@@ -259,7 +252,7 @@ class Publisher:
         listed = list_live(self._destination, alike)
 
         def look(staged: StagedPartition) -> bool:
-            entry = self._entries[staged.partition.path]
+            entry = self._standing.entries[staged.partition.path]
             own_parts = {name: self._tree.sizes[name] for name in self._own_parts(entry.path)}
             return is_unchanged(
                 self._destination, self._layout, entry, staged, own_parts=own_parts, listed=listed
@@ -280,16 +273,14 @@ class Publisher:
         """
         if staged.partition.path in self._announced and self._destination.concurrency > 1:
             return False
-        entry, manifest = self._entries.get(staged.partition.path), staged.manifest
+        entry, manifest = self._standing.entries.get(staged.partition.path), staged.manifest
         return entry is not None and (entry.row_count, entry.size_bytes) == (
             manifest.row_count,
             manifest.size_bytes,
         )
 
     def _leave_alone(self, staged: StagedPartition) -> None:
-        entry = self._entries[staged.partition.path]
-        if entry.state == "kept":
-            self._entries[entry.path] = replace(entry, state="live")
+        self._standing.confirm(staged.partition.path)
         for file in staged.files():
             file.discard()
         self.tally.unchanged += 1

@@ -562,7 +562,6 @@ def test_values_of_later_sources_are_refused_as_such(refuse: Refuse, key: str, v
         "lag: 5m",
         "refresh_windows: 3",
         "verify_counts: true",
-        "resume: reuse",
         "max_scan_seconds: 5",
     ],
 )
