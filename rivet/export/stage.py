@@ -14,9 +14,16 @@ import pyarrow as pa
 from rivet.export.parts import ROW_GROUP_ROWS, ParquetSettings, PartitionWriter
 from rivet.export.row_groups import RowGroup
 from rivet.export.staged import StagedFile, StagedPart, StagedPartition
-from rivet.manifest.codec import digest, encode_manifest, success_marker
+from rivet.manifest.codec import (
+    MAX_MANIFEST_BYTES,
+    digest,
+    encode_manifest,
+    refuse_unreadable,
+    success_marker,
+)
 from rivet.manifest.model import Manifest
 from rivet.plan.layout import Partition
+from rivet.wording import counted
 
 # Arrow bytes that wait for the encoder before reading pauses.
 _BYTES_IN_FLIGHT = 48 * 1024**2
@@ -163,6 +170,12 @@ class Stager:
         parts = () if writer is None else writer.close()
         manifest = self._describe(partition, parts, begun_at)
         encoded = encode_manifest(manifest)
+        refuse_unreadable(
+            encoded,
+            MAX_MANIFEST_BYTES,
+            f"the manifest of {partition.path!r}, of {counted(len(parts), 'part')},",
+            hint="raise max_file_size, or choose a finer partition_granularity",
+        )
         manifest_file = self._begin(partition.child(self._manifest_name))
         marker_file = self._begin(partition.child(self._success_name))
         manifest_file.write(encoded)

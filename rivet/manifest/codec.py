@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from rivet.errors import PlanError
 from rivet.manifest import facts
 from rivet.manifest.model import EXPORT_VERSION, MANIFEST_VERSION, ExportFile, Manifest
 from rivet.manifest.strict_json import (
@@ -17,6 +18,7 @@ from rivet.manifest.strict_json import (
     Fields,
     UnknownVersion,
     array_of,
+    check_bounds,
     count,
     inner_path,
     mapping_of,
@@ -30,6 +32,7 @@ from rivet.manifest.strict_json import (
 __all__ = [
     "MAX_BYTES",
     "MAX_MANIFEST_BYTES",
+    "MAX_MARKER_BYTES",
     "DecodeError",
     "UnknownVersion",
     "decode_export",
@@ -38,11 +41,13 @@ __all__ = [
     "encode_export",
     "encode_manifest",
     "marker_of",
+    "refuse_unreadable",
     "success_marker",
 ]
 
 # A partition of fifty thousand parts. Unlike export files, many are read side by side.
 MAX_MANIFEST_BYTES = 16 * 1024**2
+MAX_MARKER_BYTES = 1024
 
 
 def digest(data: bytes) -> str:
@@ -197,6 +202,18 @@ def decode_export(data: bytes) -> ExportFile:
         manifest_name=fields.take_or("manifest_name", inner_path, "manifest.json"),
         extra=fields.rest(),
     )
+
+
+def refuse_unreadable(data: bytes, max_bytes: int, what: str, *, hint: str) -> None:
+    """Refuse to write a manifest or an export file that is too large to be read again.
+
+    Raises:
+        PlanError: It is.
+    """
+    try:
+        check_bounds(data, max_bytes)
+    except DecodeError as error:
+        raise PlanError(f"{what} would not be read again: {error}", hint=hint) from error
 
 
 def _dump(document: Mapping[str, object]) -> bytes:

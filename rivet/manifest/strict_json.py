@@ -35,11 +35,7 @@ class UnknownVersion(DecodeError):
 
 def parse(data: bytes, max_bytes: int = MAX_BYTES) -> object:
     """Parse one JSON document into plain values that can be written back as they are."""
-    if len(data) > max_bytes:
-        raise DecodeError(f"the file is larger than {max_bytes} bytes")
-    # Each value follows one of these; in texts there may be more of them.
-    if sum(map(data.count, (b"[", b"{", b","))) > _MAX_VALUES:
-        raise DecodeError(f"the file has more than {_MAX_VALUES} values")
+    check_bounds(data, max_bytes)
     try:
         value = json.loads(
             data.decode(),
@@ -58,6 +54,15 @@ def parse(data: bytes, max_bytes: int = MAX_BYTES) -> object:
         raise DecodeError(f"the nesting is too deep, expected at most {_MAX_DEPTH} levels") from error
     _check(value, "$", _MAX_DEPTH)
     return value
+
+
+def check_bounds(data: bytes, max_bytes: int) -> None:
+    """Refuse a document that is larger, or holds more values, than is ever parsed."""
+    if len(data) > max_bytes:
+        raise DecodeError(f"the file is larger than {max_bytes} bytes")
+    # Each value follows one of these; in texts there may be more of them.
+    if sum(map(data.count, (b"[", b"{", b","))) > _MAX_VALUES:
+        raise DecodeError(f"the file has more than {_MAX_VALUES} values")
 
 
 def unexpected(path: str, seen: object, expected: str) -> NoReturn:

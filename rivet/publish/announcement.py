@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
+from rivet.destination.bounded import read_bounded
 from rivet.destination.protocol import Destination, Listed
 from rivet.destination.trial import must_be_listed
 from rivet.errors import DestinationError, LockHeld, NoConditionalWrites, ObjectNotFound
-from rivet.manifest.codec import encode_export
-from rivet.manifest.model import ExportFile
+from rivet.export.staged import StagedPartition
+from rivet.manifest.codec import MAX_BYTES, encode_export, refuse_unreadable
+from rivet.manifest.model import ExportFile, PartitionEntry
 from rivet.plan.names import EXPORT_FILE
 from rivet.publish.fence import Fence
+from rivet.publish.tree import entry_of
+from rivet.wording import counted
 
 _ATTEMPTS = 2
+# Fewer always fit: an entry takes some hundred bytes, a kilobyte at most.
+_SURELY_LISTED = 100_000
 
 
 class Announcement:
@@ -36,8 +44,27 @@ class Announcement:
 
         Raises:
             LockHeld: Another run has replaced it since, or has taken this one's place.
+            PlanError: It lists so many partitions that it would not be read again.
         """
-        self.restore(encode_export(export))
+        self.restore(_encoded(self._destination, export))
+
+    def must_take(
+        self, blank: ExportFile, entries: Mapping[str, PartitionEntry], staged: Sequence[StagedPartition]
+    ) -> None:
+        """Refuse, before anything changes, so many partitions that the last export file could not list them.
+
+        Args:
+            blank: The run's export file with nothing in it.
+            entries: What stands now, by path.
+            staged: What is about to be published.
+
+        Raises:
+            PlanError: They are too many.
+        """
+        if len(entries) + len(staged) > _SURELY_LISTED:
+            new = (entry_of(p.manifest, p.manifest_sha256, p.partition.path) for p in staged)
+            after = dict(entries) | {entry.path: entry for entry in new}
+            _encoded(self._destination, replace(blank, partitions=tuple(after.values())))
 
     def begin(self, export: ExportFile) -> None:
         """Write the first export file of a tree, and see to it that the next run will find it.
@@ -89,7 +116,7 @@ class Announcement:
         if listed is not None and listed.checksum is not None and listed == self._seen:
             return False
         with suppress(ObjectNotFound):
-            if self._destination.read(EXPORT_FILE) != self._written:
+            if read_bounded(self._destination, EXPORT_FILE, len(self._written)) != self._written:
                 return True
         self._seen = listed
         return False
@@ -117,7 +144,8 @@ class Announcement:
     def _finds_own(self) -> bool:
         """Tell whether what stands is what an earlier request wrote, though it was given up for failed."""
         with suppress(ObjectNotFound):
-            found = self._destination.inspect(EXPORT_FILE)
+            longest = max(len(self._written or b""), len(self._sent or b""))
+            found = self._destination.inspect(EXPORT_FILE, longest + 1)
             if found.data in (self._written, self._sent):
                 self._version = found.version
                 return True
@@ -135,3 +163,15 @@ class Announcement:
             f"another run has begun on {self._destination.uri} while this one was at work{unless}",
             hint="run again when it has ended; lock: off lets two run at once",
         )
+
+
+def _encoded(destination: Destination, export: ExportFile) -> bytes:
+    """Encode an export file, or raise `PlanError` where it would not be read again."""
+    data = encode_export(export)
+    refuse_unreadable(
+        data,
+        MAX_BYTES,
+        f"{destination.uri}{EXPORT_FILE}, of {counted(len(export.partitions), 'partition')},",
+        hint="choose a coarser partition_granularity, or make several exports of it",
+    )
+    return data

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from rivet.destination.bounded import one_large, read_bounded
 from rivet.destination.protocol import Destination
 from rivet.errors import IntegrityError, ObjectNotFound, PlanError
-from rivet.manifest.codec import DecodeError, decode_export, decode_manifest, digest
+from rivet.manifest.codec import (
+    MAX_BYTES,
+    MAX_MANIFEST_BYTES,
+    DecodeError,
+    decode_export,
+    decode_manifest,
+    digest,
+)
 from rivet.manifest.model import ExportFile, ExportPartitionFacts, Manifest, PartitionEntry
 from rivet.plan.layout import Layout
 from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, run_id_of_part
@@ -73,7 +81,7 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
     sizes, versions = list_tree(destination, layout)
     if EXPORT_FILE not in sizes:
         return replace(_adopt(destination, layout, sizes), versions=versions)
-    found = destination.inspect(EXPORT_FILE)
+    found = destination.inspect(EXPORT_FILE, MAX_BYTES + 1)
     data = found.data
     try:
         export = decode_export(data)
@@ -115,8 +123,9 @@ def list_tree(destination: Destination, layout: Layout) -> tuple[dict[str, int],
 def read_manifest(destination: Destination, path: str) -> tuple[Manifest, str] | None:
     """Read a partition's live manifest and its digest; None where there is none that can be read."""
     try:
-        data = destination.read(path)
-        return decode_manifest(data), digest(data)
+        data = read_bounded(destination, path, MAX_MANIFEST_BYTES)
+        with one_large(len(data)):
+            return decode_manifest(data), digest(data)
     except (ObjectNotFound, DecodeError):
         return None
 

@@ -6,11 +6,12 @@ import os.path
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from rivet.destination.bounded import read_bounded
 from rivet.destination.digesting import sha256_of
 from rivet.destination.protocol import Destination, Listed
 from rivet.errors import ObjectNotFound
 from rivet.export.staged import StagedFile, StagedPartition
-from rivet.manifest.codec import marker_of
+from rivet.manifest.codec import MAX_MARKER_BYTES, marker_of
 from rivet.manifest.model import Manifest, Part, PartitionEntry
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE
@@ -60,7 +61,8 @@ def is_unchanged(
         if not _is_whole(destination, name, part, listed.get(name), file):
             return False
     with suppress(ObjectNotFound):
-        return destination.read(partition.child(SUCCESS_FILE)) == marker_of(entry.manifest_sha256)
+        marker = read_bounded(destination, partition.child(SUCCESS_FILE), MAX_MARKER_BYTES)
+        return marker == marker_of(entry.manifest_sha256)
     return False
 
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
+from rivet.destination.bounded import read_bounded
 from rivet.destination.protocol import Destination
 from rivet.errors import ObjectNotFound
 from rivet.export.staged import StagedPartition
-from rivet.manifest.codec import DecodeError, decode_export, digest, marker_of
+from rivet.manifest.codec import (
+    MAX_BYTES,
+    MAX_MANIFEST_BYTES,
+    MAX_MARKER_BYTES,
+    DecodeError,
+    decode_export,
+    digest,
+    marker_of,
+)
 from rivet.plan.layout import Layout
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE
 from rivet.publish.side_by_side import side_by_side
@@ -28,13 +37,13 @@ def withdraw(
         sha256 = staged.manifest_sha256
         manifest, marker = (staged.partition.child(name) for name in (layout.manifest_name, SUCCESS_FILE))
         with suppress(ObjectNotFound):
-            seen = destination.inspect(manifest)
+            seen = destination.inspect(manifest, MAX_MANIFEST_BYTES + 1)
             if digest(seen.data) == sha256:
                 if standing is None or sha256 in standing:
                     return
                 destination.remove(manifest, seen.version)
         with suppress(ObjectNotFound):
-            seen = destination.inspect(marker)
+            seen = destination.inspect(marker, MAX_MARKER_BYTES + 1)
             if seen.data == marker_of(sha256):
                 destination.remove(marker, seen.version)
         destination.delete(staged.partition.child(p.facts.path) for p in staged.parts)
@@ -45,7 +54,7 @@ def withdraw(
 def _standing(destination: Destination, run_id: str) -> Collection[str] | None:
     """Give the digests of the manifests that another run lets stand; None where that cannot be told."""
     try:
-        export = decode_export(destination.read(EXPORT_FILE))
+        export = decode_export(read_bounded(destination, EXPORT_FILE, MAX_BYTES))
     except (ObjectNotFound, DecodeError):
         return None
     pending = export.pending

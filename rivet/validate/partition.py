@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from rivet.destination.bounded import one_large, read_bounded
 from rivet.destination.digesting import sha256_of
 from rivet.destination.protocol import Destination, Listed
 from rivet.errors import ObjectNotFound, RivetError
 from rivet.manifest.codec import (
     MAX_BYTES,
     MAX_MANIFEST_BYTES,
+    MAX_MARKER_BYTES,
     DecodeError,
     UnknownVersion,
     decode_manifest,
@@ -35,10 +35,6 @@ from rivet.manifest.verify import (
 from rivet.plan.names import EXPORT_FILE, LOCK_FILE, SUCCESS_FILE, child
 from rivet.validate.footer import footer_bytes, read_footer
 from rivet.validate.implied import implied_by
-
-_MAX_MARKER_BYTES = 1024
-# What is larger takes many times its size while it is read, so only one such is at a time.
-_LARGE_BYTES = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +72,15 @@ class Onlooker:
         self._base = base
         self._pool = pool
         self._full = full
-        self._large = threading.Lock()
 
-    def read(self, name: str, size_bytes: int | None = None, *, limit_bytes: int = MAX_BYTES) -> bytes | None:
+    def read(self, name: str, limit_bytes: int = MAX_BYTES) -> bytes | None:
         """Give the bytes of a small file, cut one byte beyond a limit; None without one.
 
         Args:
-            size_bytes: As it is listed, where that is known: it then costs a store one request.
             limit_bytes: What no file of this kind that Rivet has written is larger than.
         """
         try:
-            if size_bytes is not None and size_bytes <= limit_bytes:
-                return self._destination.read(self._base + name)
-            with self._destination.open(self._base + name) as file:
-                return file.read(limit_bytes + 1)
+            return read_bounded(self._destination, self._base + name, limit_bytes)
         except ObjectNotFound:
             return None
 
@@ -118,7 +109,7 @@ class Onlooker:
             unfinished: A run was about to publish it and has not ended.
         """
         findings: list[Finding] = []
-        with self._turn(max((sizes.get(name, 0) for name in manifest_names), default=0)):
+        with one_large(max((sizes.get(name, 0) for name in manifest_names), default=0)):
             name, data = self._manifest(path, sizes, manifest_names)
             if data is None:
                 # Without a run at work it is the manifest that is amiss, not every file beside it.
@@ -171,16 +162,12 @@ class Onlooker:
         return found[0] if found else (manifest_names[0], None)
 
     def _marker(self, path: str, sizes: Mapping[str, int]) -> bytes | None:
-        return self._read_listed(path, SUCCESS_FILE, sizes, _MAX_MARKER_BYTES)
+        return self._read_listed(path, SUCCESS_FILE, sizes, MAX_MARKER_BYTES)
 
     def _read_listed(self, path: str, name: str, sizes: Mapping[str, int], limit_bytes: int) -> bytes | None:
         if name not in sizes:
             return None
-        return self.read(child(path, name), sizes[name], limit_bytes=limit_bytes)
-
-    def _turn(self, size_bytes: int) -> AbstractContextManager[object]:
-        """Wait until nothing else that is large is being read, where this is large."""
-        return self._large if size_bytes > _LARGE_BYTES else nullcontext()
+        return self.read(child(path, name), limit_bytes)
 
     def _observe(
         self, path: str, sizes: Mapping[str, int], manifest: Manifest
@@ -207,7 +194,7 @@ class Onlooker:
                         return ObservedPart(size_bytes, sha256, None)  # to parse such bytes tells no more
                     file.seek(0)
                 try:
-                    with self._turn(footer_bytes(file)):
+                    with one_large(footer_bytes(file)):
                         footer = read_footer(file, column, from_rows=self._full)
                 except RivetError:
                     raise

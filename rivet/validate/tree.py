@@ -13,7 +13,14 @@ from itertools import islice
 from typing import Literal
 
 from rivet.destination.protocol import Destination
-from rivet.manifest.codec import DecodeError, UnknownVersion, decode_export, decode_manifest, digest
+from rivet.manifest.codec import (
+    MAX_MANIFEST_BYTES,
+    DecodeError,
+    UnknownVersion,
+    decode_export,
+    decode_manifest,
+    digest,
+)
 from rivet.manifest.model import ExportFile
 from rivet.manifest.verdict import Code, Finding, Level, Verdict
 from rivet.manifest.verify import error, printable, verify_unlisted
@@ -252,7 +259,7 @@ def _partition_of(name: str, paths: Mapping[str, object]) -> str | None:
 def _verify_other(onlooker: Onlooker, name: str) -> Iterable[Finding]:
     """Tell a partition that the export file does not list from any other file."""
     directory, _, base = name.rpartition("/")
-    data = onlooker.read(name) if base in MANIFEST_NAMES else None
+    data = onlooker.read(name, MAX_MANIFEST_BYTES) if base in MANIFEST_NAMES else None
     if data is not None:
         try:
             rows = decode_manifest(data).row_count

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,7 +47,7 @@ class Hostile:
         database = SqliteDatabase(directory / "source.db")
         database.execute(TABLE)
         run_well(directory, database.source, by_day(self.root))
-        self._config = write_config(directory, {**database.source, "retries": 0}, by_day(self.root))
+        self.config = write_config(directory, {**database.source, "retries": 0}, by_day(self.root))
         (directory / "outside").write_text("untouched")
         (directory / "jail" / "outside").write_text("untouched")
         part = next(self.root.glob(f"{DAY}/*.parquet"))
@@ -71,8 +72,8 @@ class Hostile:
         commands: list[list[str | Path]] = [
             ["validate", "--prefix", self.root, "--json"],
             ["validate", "--prefix", self.root, "--depth", "quick", "--strict"],
-            ["validate", "--config", self._config, "--prefix", self.root / DAY],
-            ["run", "--config", self._config],
+            ["validate", "--config", self.config, "--prefix", self.root / DAY],
+            ["run", "--config", self.config],
         ]
         for arguments in commands:
             told = run_command(self._capsys, *arguments)
@@ -162,11 +163,26 @@ def _bomb(path: Path) -> None:
     ],
 )
 def test_files_that_are_far_too_large(hostile: Hostile, name: str, make: Callable[[Path], object]) -> None:
-    """Validation says that they are too large, or ignores them, in a memory that they do not set."""
+    """Validation says that they are too large, or ignores them, in a memory that they do not set.
+
+    So does a run; a manifest that it cannot read is written anew, with its marker.
+    """
     make(hostile.root / name)
     peak, code, told = _validated(hostile.root)
     assert code == (0 if name == "_rivet_lock.json" else 4), told
     assert peak < LIGHT_BYTES
+    if name == "_rivet_lock.json":
+        return  # somebody's whose lock cannot be read, until it is old
+    (hostile.root / "_rivet_lock.json").unlink()
+    is_export_file = name == "_rivet_export.json"
+    refusal = re.search(rb"the file (is larger|has more) than \d+ \w+", told)
+    for command in ("plan", "run"):
+        peak, code, told = _measured(command, "--config", str(hostile.config))
+        assert code == (4 if is_export_file else 0), told
+        assert not is_export_file or (refusal is not None and refusal[0] in told)
+        assert peak < MOST_BYTES
+    if not is_export_file:
+        assert _validated(hostile.root)[1] == 0
 
 
 @pytest.mark.long
@@ -238,7 +254,11 @@ def test_files_that_are_none(hostile: Hostile, kind: str, whose: str) -> None:
 
 def _validated(root: Path, *arguments: str) -> tuple[int, int, bytes]:
     """Validate in a process of its own; give the most memory that it took, its exit code and what it said."""
-    command = [sys.executable, "-m", "tests.run.memory_driver", "validate", "--prefix", str(root), *arguments]
+    return _measured("validate", "--prefix", str(root), *arguments)
+
+
+def _measured(*arguments: str) -> tuple[int, int, bytes]:
+    command = [sys.executable, "-m", "tests.run.memory_driver", *arguments]
     done = subprocess.run(command, capture_output=True, cwd=FOLDER, check=False, timeout=PATIENCE_SECONDS)
     peak = int(done.stdout.splitlines()[-1])
     return peak, done.returncode, done.stderr

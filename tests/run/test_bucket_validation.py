@@ -100,7 +100,7 @@ def test_three_requests_validate_a_partition(
     kind = S3Requests if isinstance(bucket, S3Bucket) else GcsRequests
     asked: list[str] = []
     side_by_side = threading.Barrier(16)
-    for name in ("get", "tail", "range", "list"):
+    for name in ("get", "inspect", "tail", "range", "list"):
         monkeypatch.setattr(kind, name, _counted(name, getattr(kind, name), asked, side_by_side))
 
     def requests_of(prefix: str) -> Counter[str]:
@@ -109,20 +109,20 @@ def test_three_requests_validate_a_partition(
             assert validate(destination).findings == ()
         return Counter(asked)
 
-    assert requests_of(PREFIX) == {"get": 2 * 40, "tail": 40 + 1, "list": 2}
+    assert requests_of(PREFIX) == {"inspect": 2 * 40 + 1, "tail": 40, "list": 2}
     # The export file is looked for, and what stands where.
-    assert requests_of(f"{PREFIX}created_at=2023-01-05/") == {"get": 2, "tail": 1 + 1, "list": 3}
+    assert requests_of(f"{PREFIX}created_at=2023-01-05/") == {"inspect": 2 + 1, "tail": 1, "list": 3}
 
 
 def _counted(
     name: str, method: Callable[..., Any], asked: list[str], side_by_side: threading.Barrier
 ) -> Callable[..., Any]:
-    """Count calls; the first to get small files wait until there are as many as come side by side."""
+    """Count calls; the first after the export file wait until there are as many as come side by side."""
     numbers = itertools.count()
 
     def count(*arguments: Any) -> Any:
         asked.append(name)
-        if name == "get" and next(numbers) < side_by_side.parties:
+        if name == "inspect" and 1 <= next(numbers) <= side_by_side.parties:
             side_by_side.wait(60)
         return method(*arguments)
 
