@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,7 @@ import pytest
 from rivet.events import Event
 from rivet.outcome import ExportOutcome
 from rivet.run import plan, run
+from tests.run.gates import make_gate, shut_gate
 from tests.run.running import by_day, run_well, settings
 from tests.run.trees import manifests, rows_by_glob, snapshot
 from tests.servers.database import Database
@@ -30,15 +31,15 @@ At = Literal["planned", "progress", "published"]
 
 SERVERS = ["postgres", "mariadb"]
 ROWS = 4_000
-# A view whose rows are dear to read and cheap to count, so that a scan is under way for a while.
+# A view that is cheap to count, and whose last row a scan of it cannot pass while the gate is shut.
 CREATE = {
     "postgres": "CREATE TABLE base (id int PRIMARY KEY, created_at timestamp); "
     "INSERT INTO base SELECT i, timestamp '2024-02-26' + i % 5 * interval '1 day' "
     f"FROM generate_series(1, {ROWS}) AS i; "
-    "CREATE VIEW events AS SELECT id, created_at, repeat(md5(repeat(id::text, 9999)), 20) AS note FROM base",
+    "CREATE VIEW events AS SELECT id, created_at, repeat(md5(passed(id)::text), 20) AS note FROM base",
     "mariadb": "CREATE TABLE base (id int PRIMARY KEY, created_at datetime(6)); "
     f"INSERT INTO base SELECT seq, '2024-02-26' + INTERVAL seq % 5 DAY FROM seq_1_to_{ROWS}; "
-    "CREATE VIEW events AS SELECT id, created_at, REPEAT(MD5(REPEAT(id, 9999)), 20) AS note FROM base",
+    "CREATE VIEW events AS SELECT id, created_at, REPEAT(MD5(passed(id)), 20) AS note FROM base",
 }
 READING: dict[str, At] = {
     "postgres": "planned",
@@ -54,6 +55,25 @@ KILL = {
 
 def _nothing() -> None:
     """Do nothing."""
+
+
+def _create(database: Database, engine: str) -> None:
+    make_gate(database, engine, ROWS - 1)  # of the last day
+    database.execute(CREATE[engine])
+
+
+@contextmanager
+def _reading(database: Database, engine: str, fault: Callable[[], object]) -> Iterator[Callable[[], None]]:
+    """Make a fault come while a scan stands in the middle of its rows, which then may go on."""
+    with shut_gate(database, engine) as gate:
+
+        def come() -> None:
+            gate.await_scan()
+            fault()
+            with suppress(psycopg.OperationalError):  # a server that has crashed holds no lock any more
+                gate.open()
+
+        yield come
 
 
 class Night:
@@ -117,12 +137,11 @@ def _is_whole(tree: Path, database: Database, attempt: int) -> None:
 @pytest.mark.parametrize("engine", SERVERS)
 def test_a_killed_connection_is_begun_anew(tmp_path: Path, database: Database, engine: str) -> None:
     """The tree is that of the new snapshot alone, and says so; the warning names what the server did."""
-    database.execute(CREATE[engine])
+    _create(database, engine)
     night = Night(tmp_path, database.source)
 
-    outcome = night.run(
-        lambda: _kill(database, engine), at=READING[engine], mend=lambda: database.execute(LATER)
-    )
+    with _reading(database, engine, lambda: _kill(database, engine)) as kill:
+        outcome = night.run(kill, at=READING[engine], mend=lambda: database.execute(LATER))
 
     assert (outcome.status, outcome.rows, len(night.pauses)) == ("complete", ROWS + 1, 1)
     _is_whole(tmp_path / "tree", database, attempt=2)
@@ -143,7 +162,7 @@ def test_a_cut_is_begun_anew_wherever_it_comes(
     tmp_path: Path, database: Database, proxy: Proxy, engine: str, part: float, cut: Cut
 ) -> None:
     """In the handshake, in the probe and in the read: a line that is cut once costs one more attempt."""
-    database.execute(CREATE[engine])
+    _create(database, engine)
     source = replace(database, server=replace(database.server, port=proxy.port)).source
     plan(settings(tmp_path, source, by_day(tmp_path / "tree")), listener=lambda _: None)
     proxy.limit(round(proxy.passed * part), cut)
@@ -158,7 +177,7 @@ def test_a_cut_is_begun_anew_wherever_it_comes(
 @pytest.mark.parametrize("engine", SERVERS)
 def test_a_source_that_stays_away_is_an_error(tmp_path: Path, database: Database, engine: str) -> None:
     """After the last attempt the export fails with 3 and says how many there were; the old tree stands."""
-    database.execute(CREATE[engine])
+    _create(database, engine)
     run_well(tmp_path, database.source, by_day(tmp_path / "tree"))
     before = snapshot(tmp_path / "tree")
     database.execute(LATER)
@@ -199,7 +218,7 @@ def test_a_query_that_somebody_stopped_is_not_begun_anew(
     tmp_path: Path, database: Database, engine: str
 ) -> None:
     """An administrator who cancels the query does not find it again a few seconds later."""
-    database.execute(CREATE[engine])
+    _create(database, engine)
     night = Night(tmp_path, database.source)
 
     def cancel() -> None:
@@ -210,7 +229,8 @@ def test_a_query_that_somebody_stopped_is_not_begun_anew(
         else:
             _kill(database, engine, query_only=True)
 
-    outcome = night.run(cancel, at=READING[engine])
+    with _reading(database, engine, cancel) as fault:
+        outcome = night.run(fault, at=READING[engine])
 
     assert (outcome.exit_code, night.pauses) == (3, [])
     assert "the server cancelled it" in (outcome.hint or "")
@@ -226,17 +246,33 @@ def _limits(database: Database, engine: str, stack: ExitStack) -> None:
         database.server.execute(f"ALTER DATABASE {database.name} SET {name} = '1s'")
 
 
+def _outlast(database: Database, engine: str) -> None:
+    """Wait until the server has ended somebody else for idling in a transaction."""
+    number, there = {
+        "postgres": ("pg_backend_pid()", "pg_stat_activity WHERE pid"),
+        "mariadb": ("CONNECTION_ID()", "information_schema.processlist WHERE id"),
+    }[engine]
+    with database.connect(autocommit=False) as idle:
+        with idle.cursor() as cursor:
+            cursor.execute(f"SELECT {number} FROM base LIMIT 1")
+            ((mine,),) = cursor.fetchall()
+        deadline = time.monotonic() + 60
+        while database.server.fetch(f"SELECT 1 FROM {there} = {mine}"):
+            assert time.monotonic() < deadline, "the server lets them idle"
+            time.sleep(0.05)
+
+
 @pytest.mark.parametrize("engine", SERVERS)
 def test_a_slow_destination_outlasts_the_servers_limits(
     tmp_path: Path, database: Database, engine: str
 ) -> None:
     """Limits on idle transactions and slow clients, which a slow upload would meet, do not end the scan."""
-    database.execute(CREATE[engine])
+    _create(database, engine)
     with ExitStack() as stack:
         _limits(database, engine, stack)
         night = Night(tmp_path, database.source)
 
-        outcome = night.run(lambda: time.sleep(2.5))
+        outcome = night.run(lambda: _outlast(database, engine))
 
     assert (outcome.status, outcome.error, night.pauses) == ("complete", None, [])
     _is_whole(tmp_path / "tree", database, attempt=1)
@@ -248,10 +284,11 @@ def test_eager_publishing_is_never_of_two_moments(
     """Once something is published a failure is not begun anew: the next run reads one moment again."""
     monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 1)
     monkeypatch.setattr("rivet.source.pipe.BLOCK_BYTES", 16 * 1024)  # so that not all is on its way by then
-    mariadb_database.execute(CREATE["mariadb"])
+    _create(mariadb_database, "mariadb")
     night = Night(tmp_path, mariadb_database.source, publish="eager", sort="source")
 
-    outcome = night.run(lambda: _kill(mariadb_database, "mariadb"), at="published")
+    with _reading(mariadb_database, "mariadb", lambda: _kill(mariadb_database, "mariadb")) as kill:
+        outcome = night.run(kill, at="published")
 
     assert (outcome.exit_code, night.pauses) == (3, [])
     assert manifests(tmp_path / "tree")
@@ -269,15 +306,15 @@ def own_postgres() -> Iterator[PostgresServer]:
 def test_a_server_that_crashed_and_came_up_again(tmp_path: Path, own_postgres: PostgresServer) -> None:
     """A crash of the whole server during a read costs as many attempts as it takes to come up."""
     with own_postgres.fresh_database() as database:
-        database.execute(CREATE["postgres"])
+        _create(database, "postgres")
         own_postgres.execute("CHECKPOINT")  # the tests' servers do not write their log at each commit
         night = Night(tmp_path, database.source, retries=5)
 
         def crash() -> None:
-            (pid,) = database.server.fetch(
-                f"SELECT max(pid) FROM pg_stat_activity WHERE datname = '{database.name}'"
-                " AND application_name = 'rivet'"
-            )[0]
+            ((pid,),) = database.server.fetch(
+                f"SELECT pid FROM pg_stat_activity WHERE datname = '{database.name}'"
+                " AND application_name = 'rivet' AND wait_event = 'advisory'"
+            )
             os.kill(pid, signal.SIGKILL)
 
         def await_server() -> None:
@@ -288,7 +325,8 @@ def test_a_server_that_crashed_and_came_up_again(tmp_path: Path, own_postgres: P
                     return
                 time.sleep(0.05)
 
-        outcome = night.run(crash, at="planned", mend=await_server)
+        with _reading(database, "postgres", crash) as fault:
+            outcome = night.run(fault, at="planned", mend=await_server)
 
         assert (outcome.status, outcome.error) == ("complete", None)
         assert night.pauses
@@ -298,7 +336,7 @@ def test_a_server_that_crashed_and_came_up_again(tmp_path: Path, own_postgres: P
 def test_a_server_without_a_free_connection(tmp_path: Path, own_postgres: PostgresServer) -> None:
     """Where all connections are taken the export waits for its turn, and the warning says so."""
     with own_postgres.fresh_database() as database, ExitStack() as taken:
-        database.execute(CREATE["postgres"])
+        _create(database, "postgres")
         with suppress(psycopg.OperationalError):
             while True:
                 taken.enter_context(database.connect())
@@ -314,9 +352,7 @@ def test_a_server_without_a_free_connection(tmp_path: Path, own_postgres: Postgr
 def test_a_standby_that_gives_up_rows_of_a_snapshot(tmp_path: Path) -> None:
     """A conflict with recovery, which ends whatever still needs the rows, costs an attempt."""
     with run_postgres(settings=PRIMARY) as primary, primary.fresh_database() as database:
-        database.execute(
-            CREATE["postgres"].replace("9999", "29999")
-        )  # reading outlasts the way to the standby
+        _create(database, "postgres")
         with run_standby(primary) as standby:
             behind = replace(database, server=standby)
             night = Night(tmp_path, behind.source)
@@ -331,7 +367,8 @@ def test_a_standby_that_gives_up_rows_of_a_snapshot(tmp_path: Path) -> None:
                     assert time.monotonic() < deadline, "the standby does not follow"
                     time.sleep(0.01)
 
-            outcome = night.run(remove_old_rows, at="planned")
+            with _reading(behind, "postgres", remove_old_rows) as fault:
+                outcome = night.run(fault, at="planned")
 
             assert (outcome.status, outcome.error, len(night.pauses)) == ("complete", None, 1)
             assert any("conflict with recovery" in w for w in outcome.warnings)
