@@ -67,10 +67,12 @@ def gcs_line(
     gcs_proxy: FaultProxy,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Destination]:
-    """Give a destination behind `gcs_proxy`, with little patience, least where the test is about silence."""
+    """Give a destination behind `gcs_proxy`, with little patience, less where the test is about silence."""
     from tests.destination import gcs_line
 
     monkeypatch.setattr("rivet.destination.store.staged.SMALL_BYTES", gcs_line.SMALL_BYTES)
-    patience = gcs_line.IMPATIENCE if "silence" in request.node.name else gcs_line.PATIENCE
+    name, patience = request.node.name, gcs_line.PATIENCE
+    if "silence" in name:
+        patience = gcs_line.LEAST_PATIENCE if "without_end" in name else gcs_line.IMPATIENCE
     with closing(gcs_line.open_behind(gcs_proxy, gcs_bucket, patience)) as destination:
         yield destination

@@ -15,8 +15,10 @@ SMALL_BYTES = 512 * 1024
 LARGE = bytes(range(256)) * 5000
 """Two pieces, and what is over."""
 PATIENCE = Patience(attempts=3, first_pause_seconds=0.01, longest_pause_seconds=0.02)
-IMPATIENCE = replace(PATIENCE, attempts=2, read_timeout_seconds=0.5)
+IMPATIENCE = replace(PATIENCE, attempts=4, read_timeout_seconds=1.0)
 """For silence, which takes as long as this at each attempt."""
+LEAST_PATIENCE = replace(PATIENCE, read_timeout_seconds=0.5)
+"""For silence without end."""
 
 
 def open_behind(proxy: FaultProxy, bucket: GcsBucket, patience: Patience = PATIENCE) -> GcsDestination:

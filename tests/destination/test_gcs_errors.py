@@ -26,13 +26,9 @@ from tests.servers.process import free_port
 
 # It has no types.
 _credentials = cast("Any", Credentials)
-HASTY = Patience(
-    connect_timeout_seconds=1,
-    read_timeout_seconds=0.5,
-    attempts=2,
-    first_attempts=2,
-    first_pause_seconds=0.01,
-)
+HASTY = Patience(attempts=2, first_attempts=2, first_pause_seconds=0.01)
+# For a store that never answers, which takes as long as this at each attempt.
+DEAF = replace(HASTY, read_timeout_seconds=0.5)
 Use = Callable[[GcsDestination], object]
 USES: dict[str, Use] = {
     "list": lambda destination: list(destination.list()),
@@ -43,9 +39,14 @@ USES: dict[str, Use] = {
 }
 
 
-def fails(settings: GcsDestinationSettings, use: Use = USES["list"]) -> DestinationError:
+def fails(
+    settings: GcsDestinationSettings, use: Use = USES["list"], patience: Patience = HASTY
+) -> DestinationError:
     """Use a destination that must fail, and hold its error to what every one of them has."""
-    with closing(GcsDestination(settings, HASTY)) as destination, pytest.raises(DestinationError) as raised:
+    with (
+        closing(GcsDestination(settings, patience)) as destination,
+        pytest.raises(DestinationError) as raised,
+    ):
         use(destination)
     error = raised.value
     assert "\n" not in f"{error}{error.hint}"
@@ -213,7 +214,7 @@ def test_nobody_listens() -> None:
 def test_nobody_answers(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy) -> None:
     """A server that takes a request and never answers is given up."""
     gcs_proxy.choose = lambda _, __: hang
-    error = fails(gcs_bucket.at(gcs_proxy.url).settings())
+    error = fails(gcs_bucket.at(gcs_proxy.url).settings(), patience=DEAF)
 
     assert isinstance(error, DestinationUnavailable)
     assert "it did not answer in time" in str(error)
@@ -225,7 +226,7 @@ def test_nobody_reads_what_is_sent(gcs_bucket: GcsBucket, monkeypatch: pytest.Mo
     with socket.create_server(("127.0.0.1", 0)) as listener:
         endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
         settings = replace(gcs_bucket.settings(), endpoint_url=endpoint)
-        error = fails(settings, lambda destination: destination.put("p", bytes(30_000_000)))
+        error = fails(settings, lambda destination: destination.put("p", bytes(30_000_000)), DEAF)
 
     assert isinstance(error, DestinationUnavailable)
     assert "it did not answer in time" in str(error)

@@ -22,9 +22,9 @@ from tests.servers.faults import FaultProxy, Reply, hang, run_fault_proxy, s3_er
 from tests.servers.process import free_port
 from tests.servers.s3 import Key, S3Bucket, S3Server
 
-HASTY = Patience(
-    connect_timeout_seconds=2, read_timeout_seconds=1, attempts=2, first_attempts=2, first_pause_seconds=0.01
-)
+HASTY = Patience(attempts=2, first_attempts=2, first_pause_seconds=0.01)
+# For a store that never answers, which takes as long as this at each attempt.
+DEAF = replace(HASTY, read_timeout_seconds=0.5)
 ACCESS_KEY = "AKIATESTTESTTESTTEST"
 SECRET_KEY = "s3cr/et+key<&>"
 TOKEN = "t0ken=="
@@ -45,10 +45,12 @@ def _read(destination: S3Destination) -> None:
 Use = Callable[[S3Destination], None]
 
 
-def _fails(settings: S3DestinationSettings, use: Use = _list) -> DestinationError | IntegrityError:
+def _fails(
+    settings: S3DestinationSettings, use: Use = _list, patience: Patience = HASTY
+) -> DestinationError | IntegrityError:
     """Use a destination that must fail, and hold its error to what every one of them has."""
     with (
-        closing(S3Destination(settings, HASTY)) as destination,
+        closing(S3Destination(settings, patience)) as destination,
         pytest.raises((DestinationError, IntegrityError)) as caught,
     ):
         use(destination)
@@ -129,7 +131,7 @@ def test_no_such_host() -> None:
 def test_nothing_answers() -> None:
     """A server that takes connections and stays silent ends in an error, not in waiting for ever."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        error = _fails(_stub(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        error = _fails(_stub(f"http://127.0.0.1:{server.getsockname()[1]}"), patience=DEAF)
 
     assert isinstance(error, DestinationUnavailable)
     assert "did not answer in time" in str(error)
@@ -373,7 +375,7 @@ def test_a_hang_ends(proxy: FaultProxy) -> None:
     proxy.spare()
     proxy.choose = lambda *_: hang
 
-    assert isinstance(_fails(_stub(proxy.url), _put), DestinationUnavailable)
+    assert isinstance(_fails(_stub(proxy.url), _put, DEAF), DestinationUnavailable)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import botocore.session
 import pytest
@@ -39,12 +40,14 @@ from tests.servers.s3 import S3Server
 
 # The least that S3 takes for a part that is not the last; Google takes less.
 SMALL_BYTES = {"s3": 5 * 1024**2, "gcs": 512 * 1024}
-HASTY = Patience(read_timeout_seconds=0.5, attempts=3, first_pause_seconds=0.01, longest_pause_seconds=0.02)
+PATIENCE = Patience(attempts=3, first_pause_seconds=0.01, longest_pause_seconds=0.02)
+# For silence, which takes as long as this at each attempt.
+HASTY = replace(PATIENCE, attempts=6, read_timeout_seconds=1.0)
 ERROR = unheard(s3_error(500, "InternalError"))
 SLOW_DOWN = unheard(s3_error(503, "SlowDown"))
 ERROR_IN_200 = unheard(s3_error(200, "InternalError"))
-FAULTS: tuple[Fault, ...] = (ERROR, SLOW_DOWN, reset, hang, cut, lost, late)
-"""Requests get them by turns."""
+FAULTS: tuple[Fault, ...] = (ERROR, SLOW_DOWN, reset, hang, cut, lost, ERROR, reset, cut, SLOW_DOWN, late)
+"""Requests get them by turns; silence costs time, so there is less of it."""
 UNHEARD = (cut, lost, late)
 """What is asked is done, and the client does not know."""
 STRIDE = 3
@@ -55,7 +58,7 @@ RELEASING = 3  # requests after the tree is complete: two looks at the lock, and
 def stores(
     s3: S3Server, gcs: GcsServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, FaultyStore]]:
-    """Give each store, hasty runs into which soon give up."""
+    """Give each store, runs into which soon give up."""
     buckets: dict[str, Bucket] = {"s3": s3.make_bucket(), "gcs": gcs.make_bucket()}
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -64,7 +67,7 @@ def stores(
     ):
         patch.setattr(botocore.session, "create_loader", functools.cache(botocore.session.create_loader))
         for kind in (S3Destination, GcsDestination):
-            patch.setattr(kind.__init__, "__defaults__", (HASTY,))
+            patch.setattr(kind.__init__, "__defaults__", (PATIENCE,))
         proxies = {"s3": s3_proxy, "gcs": gcs_proxy}
         made = {}
         for name, bucket in buckets.items():
@@ -123,8 +126,10 @@ def _fail_some_once(faulty: FaultyStore, turn: int) -> list[Fault]:
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_any_request_may_fail_once(faulty: FaultyStore) -> None:
+def test_any_request_may_fail_once(faulty: FaultyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever requests fail once, and however, the run ends well, with exact counts and nothing left."""
+    for kind in (S3Destination, GcsDestination):
+        monkeypatch.setattr(kind.__init__, "__defaults__", (HASTY,))
     given: list[Fault] = []
     for turn in range(2 * STRIDE):
         prefix = faulty.tree()
@@ -178,7 +183,7 @@ def test_an_upload_whose_completing_is_answered_with_an_error_in_a_200(faulty: F
     prefix = faulty.tree()
     faulty.proxy.choose = lambda _, asked: ERROR_IN_200 if _completes(asked) else None
     assert faulty.run(prefix).exit_code == 3
-    assert len([asked for asked in faulty.proxy.asked if "uploadId=" in asked[1]]) > HASTY.attempts
+    assert len([asked for asked in faulty.proxy.asked if "uploadId=" in asked[1]]) > PATIENCE.attempts
     faulty.assert_old_or_new(prefix)
     _mend(faulty, prefix)
 
