@@ -2,10 +2,11 @@
 
 Reads one JSON object per line: `arguments` of the command; `environ`, more variables; `errors`, the file for
 its standard error; `timing`, the seconds between heartbeats and until a lock is stale; and, where given,
-`at`, the number of a step of publishing, or 0 for the taking of the lock, where the child does `do`: `stop`
-by SIGSTOP, `kill` by SIGKILL, or `block` until a file `gate` is there. It answers each at once with the
-process id of the child and, when that has ended, with its exit code or `killed`. Forking from one process
-that has everything imported makes each run cheap. The argument is the name of the host.
+`at`, the number of a step of publishing, or 0 for the taking of the lock, where the child does `do`: `kill`
+by SIGKILL, `block` until a file `gate` is there, or `stop` by SIGSTOP until that file is there and SIGCONT
+comes. It answers each at once with the process id of the child and, when that has ended, with its exit code
+or `killed`. Forking from one process that has everything imported makes each run cheap. The argument is the
+name of the host.
 """
 
 from __future__ import annotations
@@ -79,9 +80,15 @@ def _wait_for(gate: Path) -> None:
         time.sleep(0.01)
 
 
+def _stop_until(gate: Path) -> None:
+    """Stand still with all threads; whoever else lets all processes of a machine go on does not end it."""
+    while not gate.exists():
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
 def _run(task: dict[str, Any]) -> None:
     acts: dict[str, Callable[[], object]] = {
-        "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+        "stop": lambda: _stop_until(Path(task["gate"])),
         "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
         "block": lambda: _wait_for(Path(task["gate"])),
     }
