@@ -244,7 +244,7 @@ def test_a_killed_scan_is_unavailable(mysql_family: Database, word: str) -> None
 def test_a_statement_has_its_time(mysql_family: Database) -> None:
     """`statement_timeout_seconds` ends what takes longer, with the setting to look at; 0 changes nothing."""
     query = LONG.replace("60000", "10") + " WHERE SLEEP(0.01) = 0"
-    with source_of(mysql_family, statement_timeout_seconds=0.5).session() as session:
+    with source_of(mysql_family, statement_timeout_seconds=2).session() as session:
         relation = session.describe(Request(query=query))
         with pytest.raises(SourceUnavailable, match=r"execution|time") as caught:
             session.probe(relation, None)

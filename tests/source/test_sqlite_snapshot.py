@@ -143,6 +143,7 @@ def test_locked_database(sqlite_database: SqliteDatabase) -> None:
         assert "connect_timeout_seconds" in str(caught.value.hint)
         assert holder.stdin is not None
         holder.stdin.close()
+        holder.wait()
         assert in_session(sqlite_database, lambda s: s.describe(Request("t"))).table == "main.t"
 
 
