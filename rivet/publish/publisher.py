@@ -110,7 +110,7 @@ class Publisher:
         changed = self._changed(partitions)
         if not changed and not vanished:
             return
-        self._announcement.must_take(self._blank, self._entries, changed)
+        self._announcement.must_take(self._blank, self._standing.entries, changed)
         pending = [
             *(self._pending(p) for p in changed),
             *(PendingPartition(e.value, e.path, e.manifest_sha256, None) for e in vanished),
