@@ -37,13 +37,13 @@ from tests.faults.steps import Steps
 
 # Stores and guards of the dead are not waited for, locks are renewed often, rows come in several batches, and
 # what waits for a store waits on the disk.
-_HASTY = Patience(read_timeout_seconds=5, attempts=3, first_pause_seconds=0.01, longest_pause_seconds=0.02)
+_HASTY = Patience(attempts=3, first_pause_seconds=0.01, longest_pause_seconds=0.02)
 _TIMING = Timing(0.03, 90.0, 0.05)
 
 
 def _make_hasty() -> None:
     vars(object_lock).update(TIMING=_TIMING)
-    vars(local_conditional).update(_BREAK_AFTER_SECONDS=0.3)
+    vars(local_conditional).update(_BREAK_AFTER_SECONDS=3.0)
     vars(rivet.source.pipe).update(BLOCK_BYTES=4096)
     vars(rivet.source.sqlite.session).update(_BATCH_ROWS=64)
     for kind in (S3Destination, GcsDestination):

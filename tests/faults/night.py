@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.faults.places import Place, content
 from tests.faults.planted import assert_no_secret
-from tests.faults.steps import Fault, Kind, Side
+from tests.faults.steps import AS_TIME_HAS_IT, Fault, Kind, Side
 from tests.faults.watching import Reader, Watch, by_label
 from tests.run.conftest import AnyDatabase
 from tests.run.refusing import MOMENT
@@ -138,7 +138,7 @@ class Night:
 
     def suffer(self, driver: Driver, step: str, side: Side, kind: Kind, turn: int) -> None:
         """Run with a fault, under the eyes of a reader, then without: the tree is old or new, then new."""
-        number = turn % self.steps[step]
+        number = 0 if step in AS_TIME_HAS_IT else turn % self.steps[step]
         fault = Fault(step=step, side=side, number=number, kind=kind, secret=self._secret)
         ended = self._run(driver, fault)
         self._reader.look()

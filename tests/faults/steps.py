@@ -42,6 +42,8 @@ STEPS = (
     "marker removed", "part published", *IN_A_STORE, "manifest published", "marker published", *ON_A_DISK,
     "old parts removed", "vanished removed", "accounted", "swept", "lock released",
 )  # fmt: skip
+AS_TIME_HAS_IT = ("rows read", "lock renewed")
+"""Steps that come more or less often by how fast the machine is, but once at least."""
 OF_THE_SOURCE = ("described", "probed", "planned", "scanned", "rows read", "proved")
 """Steps at which it is the source that fails; at all others it is the destination."""
 
@@ -88,7 +90,7 @@ class Steps:
         scan = rivet.attempt.Attempt._scan
 
         def scanned(*args: Any) -> None:
-            self._renewed.wait(5)
+            assert self._renewed.wait(60)
             scan(*args)
 
         setattr(rivet.attempt.Attempt, "_scan", scanned)  # noqa: B010 - mypy knows its type
@@ -103,11 +105,13 @@ class Steps:
             step = name(*args)
             if step is None:
                 return method(*args, **kwargs)
-            self._pass(step, "before")
-            result = method(*args, **kwargs)
-            self._pass(step, "after")
-            if step == "lock renewed":
-                self._renewed.set()
+            try:
+                self._pass(step, "before")
+                result = method(*args, **kwargs)
+                self._pass(step, "after")
+            finally:
+                if step == "lock renewed":  # or was to be: a disk that is full lets nobody renew
+                    self._renewed.set()
             return result
 
         return stepped
