@@ -14,6 +14,7 @@ from rivet.described import Described
 from rivet.errors import PlanError
 from rivet.plan.chunks import Extent, Line, Piece
 from rivet.plan.cutting import (
+    PAGE_ROWS,
     count_width,
     equal_pieces,
     nominal_count,
@@ -81,8 +82,9 @@ class Ranges:
         assert size is not None  # noqa: S101 - for mypy: the caller looks
         width = width_of(size, self._line, where)
         kind = self._line.column.type.kind
-        # Of whole numbers that are a key, a range holds at most as many as it is wide.
-        most_rows = 0 if self._line.is_decimal or kind.is_temporal else width
+        # Of whole numbers that are a key a range holds at most as many as it is wide: where they lie thin,
+        # several are read together.
+        most_rows = 0 if self._line.is_decimal or kind.is_temporal else min(width, PAGE_ROWS)
         width = width if self._line.is_decimal else min(width, _MAX_WIDTH)
         for stretch in self._stretches:
             require_count(

@@ -44,7 +44,7 @@ def require_index(
             hint=f"create one on ({', '.join(key)}), or name the columns with which an index begins",
         )
     unique = [i.columns[: i.unique] for i in indexes if i.unique]
-    if not any(set(columns) <= set(key) for columns in unique):
+    if not any(set(columns) <= {*key, equal} for columns in unique):
         missing = [c for c in min(unique, key=len, default=()) if c not in key]
         raise PlanError(
             f"{where}: several rows of table {table!r} may have the same {', '.join(key)}, and a page that "
