@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,34 +13,19 @@ import rivet.prepare
 from rivet.destination.local import LocalDestination
 from rivet.events import Event
 from rivet.validate import validate
+from tests.run.altering import ADDED, RETYPED, Altering, statement
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import assert_equal, export_file, make_events
 from tests.run.running import by_day, run_one, run_well
 from tests.run.trees import manifests, rows_by_manifest
 from tests.servers.sqlite import SqliteDatabase
 
-ADDED = "ALTER TABLE events ADD COLUMN more int DEFAULT 5"
-DROPPED = "ALTER TABLE events DROP COLUMN note"
-RENAMED = "ALTER TABLE events RENAME COLUMN note TO remark"
-RETYPED = {
-    "postgres": "ALTER TABLE events ALTER COLUMN id TYPE bigint",
-    "mariadb": "ALTER TABLE events MODIFY id bigint",
-    # SQLite has no such statement: the table is made anew.
-    "sqlite": "BEGIN; ALTER TABLE events RENAME TO older; "
-    "CREATE TABLE events (id TEXT PRIMARY KEY, created_at DATETIME, note varchar(40)); "
-    "INSERT INTO events SELECT * FROM older; DROP TABLE older; COMMIT",
-}
-CHANGES = {"added": ADDED, "dropped": DROPPED, "renamed": RENAMED}
 TOLD = {
     "added": ["'more' is new"],
     "dropped": ["'note' is gone"],
     "renamed": ["'remark' is new", "'note' is gone"],
     "retyped": ["'id' is ", ", was int"],
 }
-
-
-def _statement(change: str, engine: str) -> str:
-    return RETYPED[engine] if change == "retyped" else CHANGES[change]
 
 
 @pytest.mark.parametrize("change", TOLD)
@@ -57,7 +39,7 @@ def test_what_changed_between_two_runs_is_told(
     first = run_well(tmp_path, database.source, by_day(root))
     assert not any("columns have changed" in warning for warning in first.warnings)
     old = export_file(root)
-    database.execute(_statement(change, engine))
+    database.execute(statement(change, engine))
     told: list[Event] = []
 
     outcome = run_well(tmp_path, database.source, by_day(root), validate=True, listener=told.append)
@@ -128,15 +110,11 @@ def test_a_change_while_a_run_is_at_work_is_not_half_seen(
     make_events(database, engine)
     before = _rows(tmp_path / "before", database)
     root = tmp_path / "tree"
-    altering = threading.Thread(target=_alter, args=(database, _statement(change, engine)))
-
-    def alter() -> None:
-        altering.start()
-        # Where nothing holds the table yet it is altered at once; else the statement stands in the queue.
-        altering.join(None if (engine, moment) == ("mariadb", "described") else 0.3)
-
-    outcome = run_one(tmp_path, database.source, by_day(root), listener=_at(moment, alter, monkeypatch))
-    altering.join()
+    altering = Altering(database, engine, statement(change, engine))
+    outcome = run_one(
+        tmp_path, database.source, by_day(root), listener=_at(moment, altering.come, monkeypatch)
+    )
+    altering.end()
     monkeypatch.undo()
 
     if outcome.status == "failed":
@@ -150,15 +128,6 @@ def test_a_change_while_a_run_is_at_work_is_not_half_seen(
         assert names == {("id", "created_at", "note")}
     run_well(tmp_path, database.source, by_day(root), validate=True)
     assert_equal(root, database)
-
-
-def _alter(database: AnyDatabase, statement: str) -> None:
-    if not isinstance(database, SqliteDatabase):
-        database.execute(statement)
-        return
-    # Locks of SQLite belong to a process, and the library of the run is not this module's.
-    script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])"
-    subprocess.run([sys.executable, "-c", script, str(database.path), statement], check=True)
 
 
 def _rows(root: Path, database: AnyDatabase) -> dict[str, Any]:
