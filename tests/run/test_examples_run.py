@@ -65,6 +65,19 @@ def test_the_example_for_sqlite(tmp_path: Path, sqlite_database: SqliteDatabase)
     assert _labels(tmp_path / "out" / "countries") == {"": 2}
 
 
+def test_the_example_in_chunks(tmp_path: Path, postgres_tls: PostgresServer) -> None:
+    """By a key inside months, by ranges of a query, and by a number of ranges."""
+    with postgres_tls.fresh_database() as database:
+        database.execute(SHOP.format("timestamptz"))
+        url = postgres_tls.url(database.name, host="localhost")
+
+        _run(tmp_path, "chunked.yaml", DATABASE_URL=url, SSL_CERT_FILE=str(postgres_tls.ca_file))
+
+    assert _labels(tmp_path / "out" / "events") == {"2024-02": 1, NULL: 1}
+    assert _labels(tmp_path / "out" / "orders") == {"": 2}
+    assert _labels(tmp_path / "out" / "returns") == {"": 2}
+
+
 def test_the_example_for_postgres(tmp_path: Path, postgres_tls: PostgresServer) -> None:
     """A verified connection, days of a zone, one column left out, one of another type."""
     with postgres_tls.fresh_database() as database:
