@@ -187,7 +187,7 @@ class Attempt:
             present,
             policy=self._export.vanished,
             axis=self._axis,
-            span=account.span if prepared.reads_everything else prepared.probe.span,
+            span=prepared.span_of_source(account.span),
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
@@ -235,7 +235,7 @@ class Attempt:
             null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
             return self._record.finished(account.span, account.rows, null_rows, account.unrepresentable_rows)
         unread = [entry for entry in self._tree.entries.values() if not prepared.is_selected(entry)]
-        span = account.span if prepared.reads_everything else prepared.probe.span
+        span = prepared.span_of_source(account.span)
         rows = account.unrepresentable_rows_written + self._unrepresentable_unread(unread)
         return self._record.finished_in_part(span, rows, beside_others=bool(unread))
 
@@ -279,7 +279,7 @@ class Attempt:
         """Stage the windows between the first and the last that hold no rows, and give their paths."""
         account = self._account
         added: set[str] = set()
-        span = account.span if self._prepared.reads_everything else self._prepared.probe.span
+        span = self._prepared.span_of_source(account.span)
         if self._axis is None or span is None:
             return added
         minimum, maximum = span

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rivet.config.settings import ExportSettings
+from rivet.config.settings import ExportSettings, IncrementalSettings
 from rivet.errors import SourceError, SourceUnavailable
 from rivet.plan.advice import key_advice, reader_advice, source_advice, zone_advice
 from rivet.plan.calendar import Granularity
+from rivet.plan.cursor import Cursor, lagging, require_alike, require_ordered
 from rivet.plan.layout import Layout, Partitioning
 from rivet.plan.overrides import override
 from rivet.plan.resolve import require_temporal, require_told_by_path, resolve_column, resolve_key
@@ -21,12 +22,18 @@ from rivet.source.protocol import Consistency, Relation, Request, Session
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An export whose columns and layout are known; nothing has been counted."""
+    """An export whose columns and layout are known; nothing has been counted.
+
+    Attributes:
+        column: The partition column, or None.
+        cursor: What tells when a row was last changed, in `mode: incremental`; else None.
+    """
 
     relation: Relation
     engine: str
     column: Column | None
     layout: Layout
+    cursor: Cursor | None = None
 
     @property
     def axis(self) -> Axis | None:
@@ -99,7 +106,25 @@ def describe(session: Session, export: ExportSettings, consistency: str | None) 
             require_told_by_path(column, granularity, relation.columns, where)
         partitioning = Partitioning(column.name, key, axis, export.destination.template, in_files)
     layout = Layout(export.name, export.destination.manifest_name, partitioning)
-    return Described(relation, session.engine, column, layout)
+    cursor = None if export.incremental is None else _cursor(session, export, relation, export.incremental)
+    return Described(relation, session.engine, column, layout, cursor)
+
+
+def _cursor(
+    session: Session, export: ExportSettings, relation: Relation, incremental: IncrementalSettings
+) -> Cursor:
+    def found(name: str, key: str) -> Column:
+        where = f"{export.where}.{key}"
+        column = resolve_column(relation.columns, name, where, left_out=export.exclude)
+        require_ordered(column, session.engine, where)
+        return column
+
+    column = found(incremental.cursor_column, "cursor_column")
+    fallback = incremental.fallback_column
+    cursor = Cursor(column, None if fallback is None else found(fallback, "cursor_fallback_column"))
+    require_alike(cursor, f"{export.where}.cursor_fallback_column")
+    lagging(0, incremental.lag, cursor, f"{export.where}.lag")
+    return cursor
 
 
 def _describe(session: Session, export: ExportSettings) -> Relation:

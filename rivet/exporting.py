@@ -21,11 +21,12 @@ from rivet.locking import open_lock_of
 from rivet.outcome import ExportOutcome
 from rivet.plan.names import EXPORT_FILE
 from rivet.plan.selection import EVERYTHING
-from rivet.prepare import prepare
+from rivet.prepare import prepare, spanned
 from rivet.publish.tree import read_tree
 from rivet.record import Record
 from rivet.resuming import finished, settings_digest, without_finished
 from rivet.retrying import begun_anew
+from rivet.selecting import Chosen, choose, reads_all, watermark_of
 from rivet.source.protocol import Source
 
 
@@ -98,19 +99,26 @@ def _run(
     with ExitStack() as snapshot:
         session = snapshot.enter_context(context.source.session())
         described = describe(session, export, context.consistency)
-        ahead = snapshot.enter_context(ReadAhead(session, described))
-        if export.resume == "redo":  # then everything is read, whatever stands there
+        tree = None
+        chosen = Chosen(described, EVERYTHING)
+        if not reads_all(export):
+            tree = read_tree(destination, described.layout)
+            chosen = choose(session, export, described, tree)
+        ahead = snapshot.enter_context(ReadAhead(session, chosen.described))
+        if export.resume == "redo":  # then all that is chosen is read, whatever stands there
             ahead.begin(export)
-        tree = read_tree(destination, described.layout)
+        tree = tree or read_tree(destination, described.layout)
         kept = finished(export, described, destination, tree, context.source.label)
         prepared = prepare(
             session,
             export,
-            described,
+            chosen.described,
             # What is published before the total is known, and may be kept, is held to counts of its own.
             count=export.publish == "eager" and (export.vanished == "error" or export.resume == "reuse"),
-            selection=without_finished(EVERYTHING, kept, described.axis),
+            selection=without_finished(chosen.selection, kept, described.axis),
         )
+        if chosen.is_narrowed:
+            prepared = spanned(session, export, described, prepared, tree.entries.values())
         record = Record(
             export,
             prepared.described,
@@ -120,6 +128,8 @@ def _run(
             context.clock,
             settings_digest(export, described, context.source.label),
             attempt,
+            chosen.watermark or watermark_of(tree),
         )
+        prepared = replace(prepared, why=chosen.why, advice=(*prepared.advice, *chosen.warnings))
         attempted = Attempt(record, prepared, tree, turn, listener=context.listener, kept=kept)
         return attempted.run(ahead, snapshot)

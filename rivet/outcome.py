@@ -126,6 +126,8 @@ class PlanOutcome:
         partition_column: As the catalogue spells it, or None.
         indexed: Whether an index leads with the partition column.
         partitions: In order, NULL last; None from `check`, which probes no rows.
+        partitions_unread: Live partitions that are left as they are; None from `check`.
+        selected_by: What selects the partitions; None where all are read as a matter of course.
         scans: Queries that will read the source; None from `check`.
         sort_bytes: The source's estimate of the largest sort, whoever does it.
         null_rows: Rows of the NULL partition.
@@ -157,6 +159,8 @@ class PlanOutcome:
     minimum: str | None = None
     maximum: str | None = None
     partitions: tuple[PlannedPartition, ...] | None = None
+    partitions_unread: int | None = None
+    selected_by: str | None = None
     scans: tuple[Scan, ...] | None = None
     sort_bytes: int | None = None
     writable: bool | None = None

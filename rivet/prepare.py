@@ -35,6 +35,9 @@ class Prepared:
         sort_bytes: The source's estimate of the largest sort, whoever does it.
         selection: The windows that are read and published.
         advice: What people should know of the queries, each a line.
+        is_narrowed: Whether its relation has the rows of these windows alone; the probe is then of them, too.
+        source_span: Then, smallest and largest value of the whole source, both closed, where they matter.
+        why: What the selection comes from, for people; empty where all is read as a matter of course.
     """
 
     described: Described
@@ -44,6 +47,9 @@ class Prepared:
     sort_bytes: int
     selection: Selection = EVERYTHING
     advice: tuple[str, ...] = ()
+    is_narrowed: bool = False
+    source_span: tuple[int, int] | None = None
+    why: str = ""
 
     @property
     def reads_everything(self) -> bool:
@@ -64,6 +70,16 @@ class Prepared:
 
         return tuple(c for c in self.counts if is_read(c))
 
+    def span_of_source(self, came_through: tuple[int, int] | None) -> tuple[int, int] | None:
+        """Give the smallest and largest value of the source, both closed; None where they are not known.
+
+        Args:
+            came_through: Those of the rows that were read.
+        """
+        if self.is_narrowed:
+            return self.source_span
+        return came_through if self.reads_everything else self.probe.span
+
     def is_selected(self, entry: PartitionEntry) -> bool:
         """Tell whether this run reads a live partition's window."""
         return self.selection.holds_value(entry.value, self.described.axis)
@@ -79,8 +95,8 @@ def prepare(
 ) -> Prepared:
     """Probe an export and plan its scans.
 
-    The probe is of all rows, whatever is selected: its span tells a window that vanished from one that was
-    purged.
+    The probe is of all rows of the relation, whatever is selected: its span tells a window that vanished from
+    one that was purged (see `spanned` where the relation is narrowed).
 
     Args:
         count: Count every window, also where one scan would not need it.
@@ -133,6 +149,29 @@ def _may_be_null(relation: Relation, column: Column | None, export: ExportSettin
     return replace(relation, nulled=frozenset({column.name}))
 
 
+def spanned(
+    session: Session,
+    export: ExportSettings,
+    whole: Described,
+    prepared: Prepared,
+    entries: Iterable[PartitionEntry],
+) -> Prepared:
+    """Say of a plan for some windows alone that it is one, and where the source ends if that may matter.
+
+    It does where a selected partition has no rows any more, and where empty windows become partitions.
+
+    Args:
+        whole: With the relation of all rows.
+        entries: The live partitions of the tree.
+    """
+    axis, column = whole.axis, whole.column
+    chosen = [e for e in entries if prepared.is_selected(e)]
+    present = possibly_present(chosen, axis, prepared.probe, prepared.counts)
+    matters = not export.skip_empty or not whole.is_steady or any(e.path not in present for e in chosen)
+    span = session.reach(whole.relation, column) if matters and column is not None else None
+    return replace(prepared, is_narrowed=True, source_span=span)
+
+
 def refuse_vanished(export: ExportSettings, prepared: Prepared, entries: Iterable[PartitionEntry]) -> None:
     """Refuse, before anything is read, what the probe alone shows to have vanished from a tree.
 
@@ -143,7 +182,8 @@ def refuse_vanished(export: ExportSettings, prepared: Prepared, entries: Iterabl
     if described.is_steady:
         entries = [e for e in entries if prepared.is_selected(e)]
         present = possibly_present(entries, described.axis, probe, prepared.counts)
-        decide_vanished(entries, present, policy=export.vanished, axis=described.axis, span=probe.span)
+        span = prepared.source_span if prepared.is_narrowed else probe.span
+        decide_vanished(entries, present, policy=export.vanished, axis=described.axis, span=span)
 
 
 class _Preparation:

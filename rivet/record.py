@@ -21,6 +21,7 @@ from rivet.manifest.model import (
 )
 from rivet.plan.layout import Partition
 from rivet.plan.schema import schema_fingerprint, schema_json
+from rivet.plan.watermark import KEY, Watermark
 from rivet.publish.tree import partition_facts
 from rivet.source.protocol import Consistency
 
@@ -32,6 +33,7 @@ class Record:
     Attributes:
         attempt: Which of the run's snapshots it is, from 1.
         settings_sha256: Digest by which another run may keep what this one publishes.
+        watermark: Up to where the tree holds what has changed once the run is complete, or None.
     """
 
     export: ExportSettings
@@ -42,6 +44,7 @@ class Record:
     clock: Clock
     settings_sha256: str
     attempt: int = 1
+    watermark: Watermark | None = None
 
     def blank(self) -> ExportFile:
         """Give the export file of a run that has begun: no partitions, status `publishing`."""
@@ -114,6 +117,7 @@ class Record:
             finished_at=self.clock(),
             span={"minimum": minimum, "maximum": maximum},
             unrepresentable_rows=self._by_column(unrepresentable),
+            extra={} if self.watermark is None else {KEY: self.watermark.to_json()},
         )
 
     def manifest(
@@ -126,6 +130,7 @@ class Record:
         """Give the manifest of a partition whose parts are all written."""
         schema = tuple(schema_json(self.described.written))
         facts = tuple(self._bounded(p.facts, partition) for p in parts)
+        told = self.export.incremental is not None
         return Manifest(
             tool=TOOL,
             run_id=self.run_id,
@@ -144,6 +149,7 @@ class Record:
             size_bytes=sum(f.size_bytes for f in facts),
             parts=facts,
             unrepresentable_rows=self._by_column(unrepresentable),
+            extra={} if not told or self.watermark is None else {KEY: self.watermark.to_json()},
         )
 
     def _by_column(self, counts: Mapping[str, int]) -> dict[str, int]:

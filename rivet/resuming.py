@@ -52,10 +52,13 @@ def finished(
 ) -> Mapping[str, PartitionEntry]:
     """Give by path the partitions that are not to be read again; none with `resume: redo`.
 
+    Nor are there any where the user names the windows, or where changes are looked for: the watermark would
+    say of what was kept that it holds changes that came since.
+
     Args:
         source: Names the database.
     """
-    if export.resume == "redo":
+    if export.resume == "redo" or export.incremental is not None or export.asked:
         return {}
     digest = settings_digest(export, described, source)
     return left_behind(destination, described.layout, tree, digest)

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from rivet.clock import Clock, new_run_id, utc_now
-from rivet.config.settings import ExportSettings, Settings
+from rivet.config.settings import EVERY_WINDOW, AskedWindows, ExportSettings, Settings
 from rivet.described import Described, describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
@@ -22,8 +22,9 @@ from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutco
 from rivet.plan.advice import key_advice, type_advice, value_advice
 from rivet.plan.readers import old_values, readers
 from rivet.plan.resolve import near_miss
-from rivet.prepare import Prepared, prepare, refuse_vanished
+from rivet.prepare import Prepared, prepare, refuse_vanished, spanned
 from rivet.publish.tree import read_tree
+from rivet.selecting import choose
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source
 
@@ -32,6 +33,7 @@ def run(
     settings: Settings,
     *,
     exports: Sequence[str] = (),
+    asked: AskedWindows = EVERY_WINDOW,
     validate: bool = False,
     listener: Listener,
     clock: Clock = utc_now,
@@ -46,6 +48,7 @@ def run(
 
     Args:
         exports: Names to run; empty: all.
+        asked: The windows to read, whatever the config says; nothing is asked for: as it says.
         validate: Read again, at full depth, what this run published.
         wait_seconds: How long each export waits for another run that is at work on it.
 
@@ -56,7 +59,7 @@ def run(
     from rivet.exporting import Context, run_export
 
     prefer_tight_pool()
-    chosen = chosen_exports(settings, exports)
+    chosen = [replace(e, asked=asked) for e in chosen_exports(settings, exports)]
     run_id = run_id or new_run_id()
     started_at = clock()
     source = open_source(settings.source)
@@ -107,16 +110,32 @@ def run(
         return replace(ended, cause=cause or error)
 
 
-def plan(settings: Settings, *, exports: Sequence[str] = (), listener: Listener) -> tuple[PlanOutcome, ...]:
+def plan(
+    settings: Settings,
+    *,
+    exports: Sequence[str] = (),
+    asked: AskedWindows = EVERY_WINDOW,
+    listener: Listener,
+) -> tuple[PlanOutcome, ...]:
     """Find out what a run would do: partitions, expected rows, scans; nothing is written."""
 
-    def look(source: Source, export: ExportSettings, destination: Destination) -> PlanOutcome:
+    def look(source: Source, stated: ExportSettings, destination: Destination) -> PlanOutcome:
+        export = replace(stated, asked=asked)
         with source.session() as session:
             described = describe(session, export, settings.source.consistency)
             tree = read_tree(destination, described.layout)
-            prepared = prepare(session, export, described, count=True)
+            chosen = choose(session, export, described, tree)
+            prepared = prepare(session, export, chosen.described, count=True, selection=chosen.selection)
+            if chosen.is_narrowed:
+                prepared = spanned(session, export, described, prepared, tree.entries.values())
             refuse_vanished(export, prepared, tree.entries.values())
-        return _planned(_checked(source, export, destination, described), prepared)
+        outcome = _planned(_checked(source, export, destination, described), prepared)
+        return replace(
+            outcome,
+            partitions_unread=sum(not prepared.is_selected(e) for e in tree.entries.values()),
+            selected_by=chosen.why or None,
+            warnings=(*outcome.warnings, *chosen.warnings),
+        )
 
     return _look(settings, exports, listener, look)
 

@@ -40,6 +40,8 @@ class Telling:
             "consistency": described.relation.consistency.value,
         }
         message = f"{counted(probe.rows, 'row')}, {counted(scans, 'scan')}"
+        if self._prepared.why:
+            message += f", by {self._prepared.why}"
         self._listener(Event("planned", self._name, message, facts))
 
     def rows(self, rows: int) -> None:

@@ -5,9 +5,9 @@ Everything heavy is imported inside a command, so that `--help` and a refused co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,26 +16,13 @@ from rivet.cli import streams
 from rivet.cli.delivery import Ending
 from rivet.cli.explanation import explain
 from rivet.cli.invocation import Invocation
+from rivet.cli.options import CONFIG, EXPORTS, JSON, telling, windows
 from rivet.clock import new_run_id
 from rivet.errors import ConfigError, Problem
 from rivet.outcome import PlanOutcome, worst_exit_code
 
 if TYPE_CHECKING:
     from rivet.validate import Depth
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-_CONFIG = click.option(
-    "--config", metavar="C", required=True, type=click.Path(path_type=Path), help="The config, a YAML file."
-)
-_EXPORTS = click.option(
-    "--export", "exports", metavar="N", multiple=True, help="Only the export of this name; repeatable."
-)
-# How to tell the outcome is read from the raw arguments (see Delivery); click checks and documents it.
-_JSON = click.option(
-    "--json", is_flag=True, expose_value=False, help="Print one JSON document to standard output."
-)
-
 
 _NO_SOURCE = (
     "leave it out: each run compares the rows of every partition with the source before it publishes them"
@@ -53,8 +40,9 @@ def rivet() -> None:
 
 
 @rivet.command("run")
-@_CONFIG
-@_EXPORTS
+@CONFIG
+@EXPORTS
+@windows
 @click.option("--validate", is_flag=True, help="Re-read at full depth what this run published.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, as `plan` does; write nothing.")
 @click.option(
@@ -64,37 +52,26 @@ def rivet() -> None:
     default=0,
     help="How long to wait for another run that is at work on an export (default: not at all).",
 )
-@_JSON
-@click.option(
-    "--summary-file",
-    metavar="F",
-    expose_value=False,
-    help="Write the JSON document to this file too, at every ending.",
-)
-@click.option("--quiet", is_flag=True, expose_value=False, help="Say nothing on success.")
-@click.option(
-    "--log-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    expose_value=False,
-    help="Lines for people, or one JSON object per line, on standard error.",
-)
+@telling
 @click.pass_obj
 def run_command(
     invocation: Invocation,
     *,
     config: Path,
     exports: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    partitions: tuple[str, ...],
     validate: bool,
     dry_run: bool,
     wait: int,
 ) -> Ending:
     """Export, each row accounted for."""
     if dry_run:
-        return _plan(invocation, config, exports)
+        return _plan(invocation, config, exports, (since, until, partitions))
     settings = invocation.load(config)
 
+    from rivet.config.settings import AskedWindows
     from rivet.report.document import run_export
     from rivet.report.errors import error_lines
     from rivet.report.summary import run_error_lines, run_lines
@@ -106,6 +83,7 @@ def run_command(
         outcome = run(
             settings,
             exports=exports,
+            asked=AskedWindows(since, until, partitions),
             validate=validate,
             listener=listener,
             run_id=run_id,
@@ -133,20 +111,29 @@ def run_command(
 
 
 @rivet.command("plan")
-@_CONFIG
-@_EXPORTS
-@_JSON
+@CONFIG
+@EXPORTS
+@windows
+@JSON
 @click.pass_obj
-def plan_command(invocation: Invocation, config: Path, exports: tuple[str, ...]) -> Ending:
+def plan_command(
+    invocation: Invocation,
+    *,
+    config: Path,
+    exports: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    partitions: tuple[str, ...],
+) -> Ending:
     """Show what a run would do; write nothing."""
-    return _plan(invocation, config, exports)
+    return _plan(invocation, config, exports, (since, until, partitions))
 
 
 @rivet.command("check")
-@_CONFIG
-@_EXPORTS
+@CONFIG
+@EXPORTS
 @click.option("--write", is_flag=True, help="Write a small object to each destination, and remove it.")
-@_JSON
+@JSON
 @click.pass_obj
 def check_command(invocation: Invocation, *, config: Path, exports: tuple[str, ...], write: bool) -> Ending:
     """Check config, connection, columns and types; write nothing, unless with --write."""
@@ -169,7 +156,7 @@ def check_command(invocation: Invocation, *, config: Path, exports: tuple[str, .
 @click.option(
     "--config", metavar="C", type=click.Path(path_type=Path), help="Validate the trees of this config."
 )
-@_EXPORTS
+@EXPORTS
 @click.option(
     "--depth",
     type=click.Choice(["quick", "full"]),
@@ -177,7 +164,7 @@ def check_command(invocation: Invocation, *, config: Path, exports: tuple[str, .
 )
 @click.option("--strict", is_flag=True, help="Take every unlisted file for an error.")
 @click.option("--source", is_flag=True, help="Count at the source too (comes with a later version).")
-@_JSON
+@JSON
 @click.pass_obj
 def validate_command(
     invocation: Invocation,
@@ -230,7 +217,7 @@ def validate_command(
     type=click.Path(path_type=Path),
     help="The ledger of this config and its exports; without it the user's own ledger.",
 )
-@_EXPORTS
+@EXPORTS
 @click.option(
     "--limit",
     metavar="K",
@@ -239,7 +226,7 @@ def validate_command(
     show_default=True,
     help="How many exports of runs, the latest first.",
 )
-@_JSON
+@JSON
 @click.pass_obj
 def history_command(
     invocation: Invocation, *, config: Path | None, exports: tuple[str, ...], limit: int
@@ -278,13 +265,20 @@ def schema_command() -> Ending:
     return Ending(0)
 
 
-def _plan(invocation: Invocation, config: Path, exports: Sequence[str]) -> Ending:
+def _plan(
+    invocation: Invocation,
+    config: Path,
+    exports: Sequence[str],
+    words: tuple[str | None, str | None, tuple[str, ...]],
+) -> Ending:
     settings = invocation.load(config)
 
+    from rivet.config.settings import AskedWindows
     from rivet.report.planned import plan_lines
     from rivet.run import plan
 
-    outcomes = plan(settings, exports=exports, listener=invocation.listener)
+    asked = AskedWindows(*words)
+    outcomes = plan(settings, exports=exports, asked=asked, listener=invocation.listener)
     return _planned(invocation, outcomes, [line for outcome in outcomes for line in plan_lines(outcome)])
 
 

@@ -15,6 +15,7 @@ from rivet.config.chunks import CHUNK_KEYS, chunk_settings
 from rivet.config.columns import WITH_UNIT, parse_type
 from rivet.config.destination import destination_settings, overlap_problems
 from rivet.config.files import read_text
+from rivet.config.incremental import incremental_settings
 from rivet.config.model import Column, Export
 from rivet.config.place import Keys, Place
 from rivet.config.settings import ColumnSettings, DestinationSettings, ExportSettings
@@ -46,6 +47,7 @@ _SAME_NAMES = {
     "compression_level",
     "max_partitions",
     "max_scan_rows",
+    "refresh_windows",
     "scan",
     "sort",
     "skip_empty",
@@ -102,6 +104,8 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
     problems += _partition_problems(export, place)
     columns, more = _columns(export, place)
     problems += more
+    incremental, more = incremental_settings(export, place)
+    problems += more
     problems += _compression_problems(export, place)
     chunks, more = chunk_settings(export, place)
     problems += more
@@ -118,6 +122,7 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
             query=query,
             exclude=tuple(export.exclude or ()),
             columns=columns,
+            incremental=incremental,
             destination=destination,
             chunks=chunks,
             **stated,

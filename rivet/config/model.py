@@ -207,8 +207,10 @@ class Export(Section):
     columns: Annotated[dict[str, _Column], BeforeValidator(_by_column)] | None = Field(
         None, description="types by column, in place of those that check shows; merged column by column"
     )
-    mode: Literal["full", "chunked"] | None = Field(
-        None, description="chunked reads each partition in many short queries"
+    mode: Literal["full", "chunked", "incremental"] | None = Field(
+        None,
+        description="chunked reads each partition in many short queries; incremental reads the partitions in"
+        " which rows have changed",
     )
     chunk_column: Name | None = Field(
         None, description="chunked: column whose ranges are read, an integer, decimal, date or timestamp"
@@ -223,6 +225,28 @@ class Export(Section):
     )
     chunk_by_key: Annotated[list[Name], Field(min_length=1)] | None = Field(
         None, description="chunked: columns of a unique index, in whose order pages are read; with table"
+    )
+    cursor_column: Name | None = Field(
+        None, description="incremental: timestamp or number that every insert and update advances"
+    )
+    cursor_fallback_column: Name | None = Field(
+        None, description="incremental: column of the same type that counts where cursor_column is NULL"
+    )
+    lag: Width | None = Field(
+        None,
+        description="incremental: how far below the watermark rows are looked for, such as 15 minutes or"
+        " 1000, for transactions that are committed late",
+    )
+    strategy: Literal["rewrite", "append"] | None = Field(
+        None, description="incremental: rewrite writes partitions anew in which rows have changed"
+    )
+    verify_counts: bool | None = Field(
+        None,
+        description="incremental: count the rows of every window at the source, in one query, and read those"
+        " whose count is not the partition's",
+    )
+    refresh_windows: Count | None = Field(
+        None, description="read the last windows of the tree, so many, and all that come after; no others"
     )
     partition_by: Name | None = Field(
         None, description="date or timestamp column; without it the export is one partition"

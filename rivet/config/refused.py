@@ -10,22 +10,16 @@ LATER = "comes with a later version of Rivet"
 OLDER = "is a key of the older tool of this name"
 
 _WHOLE = "remove it: `mode: full` reads a partition of any size in bounded memory"
-_ALL_ROWS = "remove it: `mode: full` reads every row, and leaves unchanged partitions alone"
+_CURSOR = "write `mode: incremental` and `cursor_column`"
 _STORE = "write `type: local`, `s3` or `gcs`, and copy the tree to where it shall be"
 _AGAIN = "remove it: the same command finishes or undoes what a failed run began"
 
 LATER_KEYS = {
-    "cursor_column": _ALL_ROWS,
-    "cursor_fallback_column": _ALL_ROWS,
-    "lag": _ALL_ROWS,
-    "refresh_windows": _ALL_ROWS,
-    "verify_counts": _ALL_ROWS,
     "max_scan_seconds": "write `max_scan_rows`",
     "old_parts_seconds": "remove it: old files go as soon as the new ones are published",
 }
 
 LATER_VALUES: dict[str, tuple[str, ...]] = {
-    "mode": ("incremental",),
     "partition_granularity": ("hour", "week", "quarter"),
     "snapshot": ("run",),
 }
@@ -54,14 +48,14 @@ OLDER_KEYS = {
     "accept_invalid_hostnames": "write `mode: verify-ca`, which checks who signed, not the host's name",
     "tables": "write one export for each table, with what they share under `defaults`",
     "cdc": _NOT_OFFERED,
-    "incremental_cursor_mode": _ALL_ROWS,
-    "settle": "write a `query` that leaves out rows younger than you want",
+    "incremental_cursor_mode": _CURSOR,
+    "settle": "write `lag`, with `mode: incremental`",
     "chunk_dense": _WHOLE,
     "chunk_size_memory_mb": "write `max_file_size`; memory is bounded without it",
     "chunk_by_days": "write `partition_by` and `partition_granularity: day`",
     "chunk_checkpoint": _AGAIN,
     "chunk_max_attempts": _AGAIN,
-    "keyset_incremental": _ALL_ROWS,
+    "keyset_incremental": _CURSOR,
     "wave": "remove it: exports run in the order of the config",
     "parallel_safe": _SIDE_BY_SIDE,
     "source_group": _NOT_OFFERED,

@@ -211,6 +211,45 @@ class ChunkSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IncrementalSettings:
+    """How `mode: incremental` finds what has changed.
+
+    Attributes:
+        cursor_column: What every insert and update advances.
+        fallback_column: What counts where that is NULL, or None.
+        lag: How far below the watermark rows are looked for, as a number or a time; or None.
+        verify_counts: Whether the rows of all windows are counted at the source, too.
+    """
+
+    cursor_column: str
+    fallback_column: str | None = None
+    lag: Decimal | timedelta | None = None
+    verify_counts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWindows:
+    """What the command line selects, in the user's own words.
+
+    Attributes:
+        since: The date at which the first window begins, or None.
+        until: The date at which the last window ends, or None.
+        partitions: Labels of windows, and `NULL`.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    partitions: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is selected."""
+        return self.since is not None or self.until is not None or bool(self.partitions)
+
+
+EVERY_WINDOW = AskedWindows()
+
+
+@dataclass(frozen=True, slots=True)
 class ExportSettings:
     """One export.
 
@@ -219,6 +258,10 @@ class ExportSettings:
         query: The text of `query` or of the file that `query_file` names.
         columns: Types that the user wants, by column name.
         chunks: How partitions are cut into chunks; None unless the mode is chunked.
+        incremental: How changed rows are found; None unless the mode is incremental.
+        refresh_windows: How many of the last windows of the tree are read, with all that come after; None:
+            that decides nothing.
+        asked: What the command line selects, and alone is read then.
         partition_timezone: IANA name of the zone that windows of instants follow.
         partition_key: Name in the path; None: the column's own name.
         partition_column: Whether the partition column stands in the files too.
@@ -236,8 +279,11 @@ class ExportSettings:
     query: str | None = None
     exclude: tuple[str, ...] = ()
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
-    mode: Literal["full", "chunked"] = "full"
+    mode: Literal["full", "chunked", "incremental"] = "full"
     chunks: ChunkSettings | None = None
+    incremental: IncrementalSettings | None = None
+    refresh_windows: int | None = None
+    asked: AskedWindows = EVERY_WINDOW
     partition_by: str | None = None
     partition_granularity: Literal["day", "month", "year"] = "day"
     partition_timezone: str = "UTC"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rivet.errors import PlanError
 from rivet.plan.calendar import Granularity, civil_from_days, days_from_civil, format_day
@@ -69,6 +70,34 @@ def together(ranges: Iterable[Range], *, nulls: bool = False) -> Selection:
         else:
             merged.append((start, end))
     return Selection(tuple(merged), nulls)
+
+
+def joined(selections: Iterable[Selection]) -> Selection:
+    """Select what any of several selects.
+
+    >>> joined([Selection(((0, 1),), nulls=False), Selection(((1, 2),), nulls=True)])
+    Selection(ranges=((0, 2),), nulls=True)
+    """
+    every = list(selections)
+    return together([r for s in every for r in s.ranges], nulls=any(s.nulls for s in every))
+
+
+def in_few_ranges(selection: Selection, limit: int) -> Selection:
+    """Give a selection of at most so many ranges that holds all of another, over the narrowest gaps.
+
+    >>> in_few_ranges(Selection(((0, 1), (2, 3), (9, None)), nulls=False), 2).ranges
+    ((0, 3), (9, None))
+    """
+    ranges = list(selection.ranges)
+    gaps = sorted(((after[0] or 0) - (before[1] or 0), before[1]) for before, after in pairwise(ranges))
+    closed = {end for _, end in gaps[: max(0, len(ranges) - limit)]}
+    kept: list[Range] = []
+    for start, end in ranges:
+        if kept and kept[-1][1] in closed:
+            kept[-1] = (kept[-1][0], end)
+        else:
+            kept.append((start, end))
+    return Selection(tuple(kept), selection.nulls)
 
 
 def last_windows(labels: Iterable[str | None], count: int, axis: Axis, now: int) -> Selection | None:

@@ -5,15 +5,16 @@ Pure. A value is an integer on the axis of a date, timestamp or instant, and els
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 from rivet.errors import PlanError
 from rivet.plan.calendar import (
     FIRST_DAY,
-    MICROSECONDS_PER_DAY,
     civil_from_days,
     days_from_civil,
     format_day,
@@ -33,7 +34,6 @@ _WHOLE = frozenset(
     }
 )
 _DAY = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)")
-_SECONDS_PER_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +52,6 @@ class Cursor:
     def kind(self) -> Kind:
         """Give the kind of the values."""
         return self.column.type.kind
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """How far below the watermark a run looks: for transactions that are committed late.
-
-    Attributes:
-        amount: Seconds, or steps of a number.
-        is_time: Whether it is seconds.
-    """
-
-    amount: int = 0
-    is_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,35 +167,33 @@ def cursor_value(text: str, kind: Kind) -> CursorValue | None:
     return value if value is None or cursor_text(value, kind) == text else None
 
 
-def lagging(value: CursorValue, lag: Lag, cursor: Cursor, where: str) -> CursorValue:
-    """Give the bound, closed, from which on a run looks for changed rows.
+def lagging(value: CursorValue, lag: Decimal | timedelta | None, cursor: Cursor, where: str) -> CursorValue:
+    """Give the bound, closed, from which on a run looks for changed rows: dates go back by whole days.
 
-    A date goes back by whole days.
+    Args:
+        lag: How far below the value, for transactions that are committed late.
 
     Raises:
         PlanError: The lag is time and the cursor counts steps, or the other way round.
 
     >>> from rivet.plan.schema import ColumnType
     >>> column = Column("n", ColumnType(Kind.INT64), "bigint")
-    >>> lagging(100, Lag(10), Cursor(column), "$")
+    >>> lagging(100, Decimal(10), Cursor(column), "$")
     90
     """
     kind = cursor.kind
-    if lag.amount and lag.is_time is not kind.is_temporal:
-        other = "write a time, such as 15m" if kind.is_temporal else "write a number without a unit"
+    if lag is None:
+        return value
+    if isinstance(lag, timedelta) is not kind.is_temporal:
+        other = "write a time, such as 15 minutes" if kind.is_temporal else "write a number, without a unit"
         raise PlanError(
             f"{where}: column {cursor.column.name!r} is {cursor.column.source_type}, of which that is no lag",
             hint=other,
         )
-    if not kind.is_temporal:
-        return value - lag.amount
-    units = -(-lag.amount // _SECONDS_PER_DAY) if kind is Kind.DATE else lag.amount * 1_000_000
-    return max(int(value) - units, FIRST_DAY * units_per_day(kind))
-
-
-def in_microseconds(value: int, kind: Kind) -> int:
-    """Give a value on the axis of a date in microseconds since 1970-01-01T00:00; others are so already."""
-    return value * MICROSECONDS_PER_DAY // units_per_day(kind)
+    if isinstance(lag, timedelta):
+        unit = timedelta(days=1) if kind is Kind.DATE else timedelta(microseconds=1)
+        return max(int(value) + -lag // unit, FIRST_DAY * units_per_day(kind))
+    return value - lag if isinstance(value, Decimal) else value - math.ceil(lag)
 
 
 def _days(year: int, month: int, day: int) -> int | None:

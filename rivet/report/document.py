@@ -115,6 +115,8 @@ def planned_export(outcome: PlanOutcome) -> Document:
             {"value": p.value, "path": p.path, "expected_rows": p.expected_rows, "chunks": p.chunks}
             for p in partitions
         ],
+        "partitions_unread": outcome.partitions_unread,
+        "selected_by": outcome.selected_by,
         "scans": None if outcome.scans is None else [_scan(s, _axis(outcome)) for s in outcome.scans],
         "sort_bytes": outcome.sort_bytes,
         "writable": outcome.writable,

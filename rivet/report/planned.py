@@ -99,6 +99,10 @@ def _facts(outcome: PlanOutcome) -> list[str]:
         facts.append(("made NULL", by_column(outcome.unrepresentable_rows)))
     if outcome.partitions is not None:
         facts.append(("partitions", f"{len(outcome.partitions):,}"))
+    if outcome.selected_by is not None:
+        facts.append(("selected by", outcome.selected_by))
+    if outcome.partitions_unread:
+        facts.append(("left alone", counted(outcome.partitions_unread, "live partition")))
     if outcome.scans is not None:
         here = any(scan.sorter is Sorter.RIVET for scan in outcome.scans)
         where = "by Rivet, in temporary files" if here else "at the source"

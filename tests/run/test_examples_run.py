@@ -189,3 +189,24 @@ def test_the_example_for_gcs(tmp_path: Path, mariadb: MysqlServer, gcs_bucket: G
 def test_every_example_is_run_here(example: str) -> None:
     """An example that is added needs its test."""
     assert f'"{example}"' in Path(__file__).read_text(encoding="utf-8")
+
+
+def test_the_example_for_what_has_changed(tmp_path: Path, postgres: PostgresServer) -> None:
+    """The second run sees a changed row, a deleted one and a new day, and reads no other partition."""
+    with postgres.fresh_database() as database:
+        database.execute(
+            "CREATE TABLE tickets (id int PRIMARY KEY, created_at timestamptz, updated_at timestamptz);"
+            "INSERT INTO tickets SELECT n, timestamptz '2024-01-01 12:00+00' + n / 4 * interval '1 day',"
+            " CASE WHEN n % 4 = 0 THEN timestamptz '2024-02-01 12:00+00' END FROM generate_series(0, 39) n"
+        )
+        _run(tmp_path, "incremental.yaml", DATABASE_URL=database.url)
+        database.execute(
+            "UPDATE tickets SET updated_at = '2024-02-02' WHERE id = 1; DELETE FROM tickets WHERE id = 9;"
+            "INSERT INTO tickets VALUES (40, '2024-02-03', NULL)"
+        )
+        _run(tmp_path, "incremental.yaml", DATABASE_URL=database.url)
+        rows = {n: str(day) for n, day in database.fetch("SELECT id, created_at::date FROM tickets")}
+    root = tmp_path / "out" / "tickets"
+    assert_valid(root)
+    held = {row[0]: label for label, found in rows_by_manifest(root).items() for row in found}
+    assert held == rows

@@ -139,7 +139,8 @@ def _labels(rows: list[Row], axis: Axis) -> dict[str | None, int]:
 
 
 def _told(windows: dict[str, int], others: int) -> dict[str | None, int]:
-    return {**windows, **({None: others} if others else {})}
+    told: dict[str | None, int] = dict(windows.items())
+    return {**told, None: others} if others else told
 
 
 @pytest.mark.parametrize("granularity", [Granularity.DAY, Granularity.MONTH])

@@ -1,0 +1,60 @@
+"""What the keys of `mode: incremental` demand of each other, and what they mean.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from rivet.config.model import Export
+from rivet.config.place import Place
+from rivet.config.settings import IncrementalSettings
+from rivet.errors import Problem
+
+CURSOR_KEYS = ("cursor_column", "cursor_fallback_column", "lag", "strategy", "verify_counts")
+_CURSOR = "write `cursor_column: …`, a timestamp or number that every insert and update advances"
+
+
+def incremental_settings(export: Export, place: Place) -> tuple[IncrementalSettings | None, list[Problem]]:
+    """Say how changed rows are found; None in another mode."""
+    problems = _window_problems(place)
+    if export.mode != "incremental":
+        stray = [key for key in CURSOR_KEYS if place.states(key) and (key,) not in place.inherited]
+        return None, problems + [
+            place.problem((key,), "stands without mode: incremental", "write mode: incremental, or remove it")
+            for key in stray
+        ]
+    if not place.states("partition_by"):
+        hint = "add partition_by, or write mode: full"
+        message = "incremental stands without partition_by: what has changed is written anew by partition"
+        problems.append(place.problem(("mode",), message, hint))
+    if export.cursor_column is None:
+        if not place.states("cursor_column"):
+            problems.append(place.problem(("cursor_column",), "is missing in mode: incremental", _CURSOR))
+        return None, problems
+    fallback = export.cursor_fallback_column
+    if fallback == export.cursor_column:
+        hint = "name another column, or remove it"
+        problems.append(place.clash(("cursor_fallback_column",), "is the cursor_column itself", hint))
+    for key in CURSOR_KEYS[:2]:
+        if getattr(export, key) in (export.exclude or ()):
+            message = "is left out by exclude, and a cursor must be among the columns"
+            problems.append(place.clash((key,), message, "take it out of exclude"))
+    if export.resume == "reuse" and ("resume",) not in place.inherited:
+        message = "stands beside mode: incremental, which reads again what has changed since a whole run"
+        problems.append(place.clash(("resume",), message, "remove it"))
+    if export.strategy == "append":
+        hint = "write `strategy: rewrite`, which writes partitions anew in which rows have changed"
+        problems.append(
+            place.problem(("strategy",), "found {found}, which comes with a later version of Rivet", hint)
+        )
+    settings = IncrementalSettings(
+        export.cursor_column, fallback, export.lag, verify_counts=export.verify_counts is True
+    )
+    return settings, problems
+
+
+def _window_problems(place: Place) -> list[Problem]:
+    key = ("refresh_windows",)
+    if not place.states(*key) or key in place.inherited or place.states("partition_by"):
+        return []
+    return [place.problem(key, "stands without partition_by", "add partition_by, or remove it")]
