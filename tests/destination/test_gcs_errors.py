@@ -222,7 +222,7 @@ def test_nobody_answers(gcs_bucket: GcsBucket, gcs_proxy: FaultProxy) -> None:
 
 def test_nobody_reads_what_is_sent(gcs_bucket: GcsBucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that takes a connection and reads nothing of a large body is given up."""
-    monkeypatch.setattr("rivet.destination.gcs.connection._LEAST_BYTES_PER_SECOND", 2**40)
+    monkeypatch.setattr("rivet.destination.gcs.connection._LEAST_SENT_PER_SECOND", 2**40)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
         settings = replace(gcs_bucket.settings(), endpoint_url=endpoint)

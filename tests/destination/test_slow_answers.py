@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,7 +44,37 @@ def test_an_answer_that_trickles(store: str, s3_bucket: S3Bucket, gcs_bucket: Gc
             proxy.spare()
 
 
-def _open(bucket: S3Bucket | GcsBucket, url: str) -> S3Destination | GcsDestination:
+@pytest.mark.parametrize("is_counted", [True, False])
+@pytest.mark.parametrize("store", ["s3", "gcs"])
+def test_an_answer_that_goes_on_arriving(
+    store: str,
+    shared_s3_bucket: S3Bucket,
+    shared_gcs_bucket: GcsBucket,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_counted: bool,
+) -> None:
+    """What has come gives more time: here an hour passes with each look, and each byte gives ten of them."""
+    bucket = shared_s3_bucket if store == "s3" else shared_gcs_bucket
+    module = {"s3": "rivet.destination.s3.bounded", "gcs": "rivet.destination.gcs.connection"}[store]
+    hours = itertools.count(0, 3600)
+    monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic=lambda: next(hours)))
+    if is_counted:
+        monkeypatch.setattr(f"{module}.LEAST_BYTES_PER_SECOND", 1 / 36_000)
+    data = bytes(range(256)) * 4096 * 4
+    bucket.put(f"root/{NAME}", data)
+    patience = replace(PATIENCE, deadline_seconds=1.5 * 3600, attempts=1, first_attempts=1)
+    with closing(_open(bucket, bucket.server.endpoint_url, patience)) as destination:
+        if is_counted:
+            assert destination.read(NAME) == data
+        else:
+            with pytest.raises(DestinationUnavailable, match="did not answer in time"):
+                destination.read(NAME)
+
+
+def _open(
+    bucket: S3Bucket | GcsBucket, url: str, patience: Patience = PATIENCE
+) -> S3Destination | GcsDestination:
     if isinstance(bucket, S3Bucket):
-        return S3Destination(bucket.at(url).settings("root/"), PATIENCE)
-    return GcsDestination(bucket.at(url).settings("root/"), PATIENCE)
+        return S3Destination(bucket.at(url).settings("root/"), patience)
+    return GcsDestination(bucket.at(url).settings("root/"), patience)

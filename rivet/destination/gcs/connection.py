@@ -17,12 +17,13 @@ from yarl import URL
 from rivet.config.settings import GcsDestinationSettings
 from rivet.destination.gcs.endpoint import ANONYMOUS, credentials_of, endpoint_of
 from rivet.destination.gcs.refusals import EXPECTED, Refusal, exception_error
-from rivet.destination.store.retrying import Patience, Retrying
+from rivet.destination.store.retrying import LEAST_BYTES_PER_SECOND, Patience, Retrying
 from rivet.errors import DestinationUnavailable, ObjectNotFound
 from rivet.interruption import hurry_on_interruption
 
 OK = frozenset({200, 201, 204})
-_LEAST_BYTES_PER_SECOND = 128 * 1024  # an upload that is slower has come to a stand
+_LEAST_SENT_PER_SECOND = 128 * 1024  # an upload that is slower has come to a stand
+_MOST_BYTES = 8 * 1024**2  # that are asked for at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +173,12 @@ class GcsConnection:
         if session.closed:
             raise aiohttp.ClientConnectionError("closed")
         patience = self._patience
-        total = patience.connect_timeout_seconds + patience.deadline_seconds
+        seconds = patience.connect_timeout_seconds + patience.deadline_seconds
+        end = time.monotonic() + seconds
+        total = seconds + _MOST_BYTES / LEAST_BYTES_PER_SECOND
         if data:  # while it is sent nothing is read, so that nothing else would end
             total = patience.connect_timeout_seconds + patience.read_timeout_seconds
-            total += len(data) / _LEAST_BYTES_PER_SECOND
+            total += len(data) / _LEAST_SENT_PER_SECOND
         elif method in {"POST", "PUT"}:
             headers["Content-Length"] = "0"
         try:
@@ -191,7 +194,13 @@ class GcsConnection:
                 ),
                 allow_redirects=False,  # elsewhere is where nobody has agreed to send anything
             ) as answer:
-                return Answer(answer.status, answer.headers, await answer.read())
+                pieces: list[bytes] = []
+                async for piece in answer.content.iter_any():
+                    pieces.append(piece)
+                    end += len(piece) / LEAST_BYTES_PER_SECOND
+                    if time.monotonic() > end:
+                        raise TimeoutError
+                return Answer(answer.status, answer.headers, b"".join(pieces))
         except AssertionError as exc:  # it has tried again over connections that were closed meanwhile
             if not session.closed:
                 raise

@@ -1,4 +1,4 @@
-"""Answers that must have arrived as a whole within some time, however slowly their pieces come."""
+"""Answers that must go on arriving, however slowly their pieces come."""
 
 from __future__ import annotations
 
@@ -7,39 +7,61 @@ import io
 import time
 from typing import TYPE_CHECKING, Any
 
+from rivet.destination.store.retrying import LEAST_BYTES_PER_SECOND
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-def bounded_answer(seconds: float) -> type[http.client.HTTPResponse]:
-    """Make the class of answers that raise `TimeoutError` when one is read for longer.
+class Pace:
+    """How long an answer may take: some time, and more for each byte that has come.
 
     A socket's own timeout is for each piece, and begins anew with each byte.
+
+    Args:
+        seconds: For an answer without a byte.
     """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def keep(self) -> None:
+        """Raise `TimeoutError` where the time is over."""
+        if time.monotonic() > self._end:
+            raise TimeoutError
+
+    def took(self, size_bytes: int) -> None:
+        """Give more time for bytes that have come."""
+        self._end += size_bytes / LEAST_BYTES_PER_SECOND
+
+
+def bounded_answer(seconds: float) -> type[http.client.HTTPResponse]:
+    """Make the class of answers that raise `TimeoutError` when one does not keep pace."""
 
     class Bounded(http.client.HTTPResponse):
         def __init__(self, *args: Any, **more: Any) -> None:
             super().__init__(*args, **more)
-            self.fp = io.BufferedReader(_Until(time.monotonic() + seconds, self.fp.detach()))
+            self.fp = io.BufferedReader(_Paced(Pace(seconds), self.fp.detach()))
 
     return Bounded
 
 
-class _Until(io.RawIOBase):
-    """Reads from another until a moment of the monotonic clock."""
+class _Paced(io.RawIOBase):
+    """Reads from another for as long as it keeps pace."""
 
-    def __init__(self, end: float, raw: io.RawIOBase) -> None:
+    def __init__(self, pace: Pace, raw: io.RawIOBase) -> None:
         super().__init__()
-        self._end = end
+        self._pace = pace
         self._raw = raw
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int | None:
-        if time.monotonic() > self._end:
-            raise TimeoutError
-        return self._raw.readinto(buffer)
+        self._pace.keep()
+        size = self._raw.readinto(buffer)
+        self._pace.took(size or 0)
+        return size
 
     def close(self) -> None:
         self._raw.close()

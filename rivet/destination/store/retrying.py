@@ -13,6 +13,10 @@ from rivet.errors import DestinationUnavailable, IntegrityError
 
 Result = TypeVar("Result")
 
+# An answer has more time for each byte that has come, so that a slow line is no silence. That of 16 answers
+# of 8 MiB side by side may bring 64 KiB a second then; and one that trickles has an end, whatever its size.
+LEAST_BYTES_PER_SECOND = 4 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -26,7 +30,8 @@ class Patience:
         first_pause_seconds: The longest before the second attempt; it doubles with each, and a random
             share is taken off.
         longest_pause_seconds: Between two attempts.
-        deadline_seconds: After the first attempt began, no other begins; and for one answer as a whole.
+        deadline_seconds: After the first attempt began, no other begins; and for one answer, to which each
+            byte of it adds what `LEAST_BYTES_PER_SECOND` says.
         hurry_seconds: For what is under way, and what tidies up, once the process is asked to stop.
     """
 
