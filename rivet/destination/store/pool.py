@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 
 class UploadPool:
@@ -16,6 +19,7 @@ class UploadPool:
 
     def __init__(self, threads: int, most_bytes: int) -> None:
         self._executor = ThreadPoolExecutor(threads, "rivet-upload")
+        self._turns = threading.Semaphore(threads)
         self._most_bytes = most_bytes
         self._bytes = 0
         self._sent_bytes = 0
@@ -28,20 +32,38 @@ class UploadPool:
 
     def submit(self, size_bytes: int, work: Callable[[], None]) -> Future[None]:
         """Have work done as soon as there is a thread; waits here until there is room for its bytes."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._bytes or self._bytes + size_bytes <= self._most_bytes)
-            self._bytes += size_bytes
+        self._take(size_bytes)
         try:
-            future = self._executor.submit(work)
+            future = self._executor.submit(self._in_turn, work)
         except BaseException:
             self._give(size_bytes)
             raise
         future.add_done_callback(lambda done: self._end(done, size_bytes))
         return future
 
+    def run(self, size_bytes: int, work: Callable[[], Result]) -> Result:
+        """Do work on the thread that asks, once there is room for its bytes and a thread's turn is free."""
+        self._take(size_bytes)
+        try:
+            result = self._in_turn(work)
+            with self._changed:
+                self._sent_bytes += size_bytes
+        finally:
+            self._give(size_bytes)
+        return result
+
     def close(self) -> None:
         """Begin nothing more, and wait for what is being sent."""
         self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _in_turn(self, work: Callable[[], Result]) -> Result:
+        with self._turns:
+            return work()
+
+    def _take(self, size_bytes: int) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._bytes or self._bytes + size_bytes <= self._most_bytes)
+            self._bytes += size_bytes
 
     def _end(self, done: Future[None], size_bytes: int) -> None:
         if not done.cancelled() and done.exception() is None:
