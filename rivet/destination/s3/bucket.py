@@ -9,7 +9,7 @@ from typing import Any
 
 from rivet.config.settings import S3DestinationSettings
 from rivet.destination.protocol import Inspected, Listed
-from rivet.destination.s3.client import content_md5, md5
+from rivet.destination.s3.client import md5
 from rivet.destination.s3.conditional import S3Conditional
 from rivet.destination.s3.connection import CHECKSUM_KIND, S3Connection, is_digest
 from rivet.destination.s3.deleting import Deleting
@@ -94,10 +94,7 @@ class S3Bucket:
         def put(again: bool) -> None:  # noqa: FBT001
             if again and self._stands(key, len(data), digest):
                 return
-            more = {"Body": data, "ContentMD5": content_md5(digest), **self._connection.written_with}
-            self._connection.compare(
-                self._connection.request("put_object", "write", key, **more), digest, key
-            )
+            self._connection.put(key, data, digest)
 
         self._run(put)
 

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from rivet.destination.protocol import Inspected
-from rivet.destination.s3.client import content_md5, md5
+from rivet.destination.s3.client import md5
 from rivet.destination.s3.connection import S3Connection
 from rivet.destination.s3.errors import code_of
 from rivet.errors import DestinationError, NoConditionalWrites, ObjectNotFound
@@ -57,18 +57,16 @@ class S3Conditional:
         """Write an object; where a condition does not hold though it did, an answer was lost."""
         digest = md5(data)
         condition = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
-        more = {"Body": data, "ContentMD5": content_md5(digest), **condition, **self._connection.written_with}
 
         def put(again: bool) -> str | None:  # noqa: FBT001
             try:
-                answer = self._connection.request("put_object", "write", key, **more)
+                answer = self._connection.put(key, data, digest, **condition)
             except ObjectNotFound:
                 return self._written_before(key, data) if again else None
             except DestinationError as exc:
                 if code_of(exc.__cause__) not in _NOT_OFFERED:
                     raise
                 raise NoConditionalWrites(str(exc), hint="the store takes no conditional writes") from exc
-            self._connection.compare(answer, digest, key)
             return str(answer["ETag"])
 
         return self._run(put)

@@ -10,14 +10,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rivet.config.settings import S3DestinationSettings
-from rivet.destination.s3.client import make_client
+from rivet.destination.s3.client import content_md5, make_client, md5
 from rivet.destination.s3.errors import Translator
 from rivet.destination.s3.sockets import Sockets
+from rivet.destination.s3.straight import Straight, take_sample
 from rivet.destination.store.retrying import Patience, Retrying
 from rivet.errors import DestinationUnavailable, IntegrityError, ObjectNotFound
 from rivet.interruption import hurry_on_interruption
 
 CHECKSUM_KIND = "md5:"
+_CONDITIONS = {"IfMatch": "if-match", "IfNoneMatch": "if-none-match"}
 _MD5_ETAG = re.compile("[0-9a-f]{32}")
 
 
@@ -41,6 +43,7 @@ class S3Connection:
         self._patience = patience
         self._lock = threading.Lock()
         self._client: Any = None
+        self._straight: Straight | None = None
         self._is_closed = False
         self._sockets = Sockets(patience.deadline_seconds)
         secrets = (settings.access_key, settings.secret_key, settings.session_token)
@@ -70,6 +73,28 @@ class S3Connection:
     def request(self, operation: str, action: str, key: str, **arguments: Any) -> Any:
         """Make one request about a key and give the answer."""
         return self.ask(operation, action, key, Key=key, **arguments)
+
+    def put(self, key: str, data: bytes, digest: bytes, **condition: str) -> Any:
+        """Write an object by one request and give the answer, which says that the store has what was sent.
+
+        Args:
+            digest: The MD5 of the data.
+            condition: `IfMatch` or `IfNoneMatch`.
+
+        Raises:
+            IntegrityError: The answer tells of other bytes.
+        """
+        answer = None
+        if self._straight is not None:
+            headers = {"content-md5": content_md5(digest)}
+            headers.update((_CONDITIONS[name], value) for name, value in condition.items())
+            with self.translator.translated("write", key):
+                answer = self._straight.put(key, data, headers)
+        if answer is None:
+            more = {"Body": data, "ContentMD5": content_md5(digest), **condition, **self.written_with}
+            answer = self.request("put_object", "write", key, **more)
+        self.compare(answer, digest, key)
+        return answer
 
     def body(self, key: str, **arguments: Any) -> tuple[bytes, Any]:
         """Read an object, or a piece of it, and give the answer too."""
@@ -124,7 +149,21 @@ class S3Connection:
             if self._client is None and not self._is_closed:
                 self._client = make_client(self._settings, self._patience)
                 self._sockets.watch(self._client)
+                self._straight = self._made_straight(self._client)
             return None if self._is_closed else self._client
+
+    def _made_straight(self, client: Any) -> Straight | None:
+        sample = take_sample(
+            client, Bucket=self._bucket, ContentMD5=content_md5(md5(b"")), **self.written_with
+        )
+        if sample is None:
+            return None
+        return Straight(
+            sample,
+            self._sockets,
+            answer_seconds=self._patience.deadline_seconds,
+            line_seconds=self._patience.read_timeout_seconds,
+        )
 
     def _endpoint(self) -> str:
         if self._client is not None:
