@@ -13,12 +13,11 @@ import rivet.prepare
 from rivet.destination.local import LocalDestination
 from rivet.events import Event
 from rivet.validate import validate
-from tests.run.altering import ADDED, RETYPED, Altering, statement
+from tests.run.altering import RETYPED, Altering, statement
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import assert_equal, export_file, make_events
 from tests.run.running import by_day, run_one, run_well
 from tests.run.trees import manifests, rows_by_manifest
-from tests.servers.sqlite import SqliteDatabase
 
 TOLD = {
     "added": ["'more' is new"],
@@ -71,26 +70,6 @@ def test_columns_stand_as_the_table_has_them(tmp_path: Path, mariadb_database: A
     assert any("other places: read them by name" in warning for warning in outcome.warnings)
     names = {tuple(pq.ParquetFile(part).schema_arrow.names) for part in root.rglob("*.parquet")}
     assert names == {("more", "id", "created_at", "note")}
-
-
-def test_validation_tells_which_partitions_have_an_older_schema(
-    tmp_path: Path, sqlite_database: SqliteDatabase
-) -> None:
-    """Partitions that were kept are noted, each with its columns and its schema's fingerprint."""
-    make_events(sqlite_database, "sqlite")
-    root = tmp_path / "tree"
-    export = by_day(root, vanished="keep")
-    run_well(tmp_path, sqlite_database.source, export)
-    old = export_file(root)["schema_fingerprint"]
-    sqlite_database.execute(f"DELETE FROM events WHERE id < 5; {ADDED}")
-    run_well(tmp_path, sqlite_database.source, export)
-
-    verdict = validate(LocalDestination(root), "", depth="full", strict=False)
-
-    assert verdict.passed
-    older = {f.path: f.message for f in verdict.findings if f.code == "partition_schema"}
-    assert set(older) == {"created_at=2023-01-01", "created_at=2023-01-02"}
-    assert all(old[:15] in message and "'more'" in message for message in older.values())
 
 
 @pytest.mark.parametrize("moment", ["described", "probed"])

@@ -29,7 +29,8 @@ CREATE = {
     " CREATE VIEW events AS SELECT passed(id) AS id, instant, naive FROM base",
     "mariadb": "CREATE TABLE base (id int PRIMARY KEY, instant timestamp(6) NULL, naive datetime(6));"
     " SET time_zone = '+00:00'; INSERT INTO base SELECT seq, ts, ts FROM (SELECT seq,"
-    f" TIMESTAMP '2024-02-26 09:00:00' + INTERVAL seq * {STEP_HOURS} HOUR AS ts FROM seq_0_to_{ROWS - 1}) AS at;"
+    f" TIMESTAMP '2024-02-26 09:00:00' + INTERVAL seq * {STEP_HOURS} HOUR AS ts"
+    f" FROM seq_0_to_{ROWS - 1}) AS at;"
     " CREATE VIEW events AS SELECT passed(id) AS id, instant, naive FROM base",
 }
 KILL = {
