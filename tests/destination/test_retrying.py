@@ -13,9 +13,9 @@ from rivet.errors import DestinationDenied, DestinationUnavailable, IntegrityErr
 QUICK = Patience(attempts=5, first_attempts=3, first_pause_seconds=0, longest_pause_seconds=0)
 
 
-def _failing(times: int, error: RivetError, seen: list[bool]) -> Callable[[bool], str]:
-    def work(again: bool) -> str:
-        seen.append(again)
+def _failing(times: int, error: RivetError, seen: list[int]) -> Callable[[int], str]:
+    def work(tries: int) -> str:
+        seen.append(tries)
         if len(seen) <= times:
             raise error
         return "done"
@@ -26,25 +26,25 @@ def _failing(times: int, error: RivetError, seen: list[bool]) -> Callable[[bool]
 @pytest.mark.parametrize("error", [DestinationUnavailable("away"), IntegrityError("other bytes")])
 def test_what_may_pass_is_tried_again(error: RivetError) -> None:
     """Work is done again until it succeeds, and knows that it is."""
-    seen: list[bool] = []
+    seen: list[int] = []
 
     assert Retrying(QUICK).run(_failing(2, error, seen)) == "done"
-    assert seen == [False, True, True]
+    assert seen == [0, 1, 2]
 
 
 @pytest.mark.parametrize("error", [DestinationDenied("no"), RivetError("a bug")])
 def test_what_will_not_pass_is_not(error: RivetError) -> None:
     """What is refused is refused at once."""
-    seen: list[bool] = []
+    seen: list[int] = []
     with pytest.raises(type(error)):
         Retrying(QUICK).run(_failing(1, error, seen))
 
-    assert seen == [False]
+    assert seen == [0]
 
 
 def test_attempts_are_bounded() -> None:
     """The last error is raised after so many attempts, fewer where nothing has ever succeeded."""
-    retrying, seen = Retrying(QUICK), list[bool]()
+    retrying, seen = Retrying(QUICK), list[int]()
     with pytest.raises(DestinationUnavailable):
         retrying.run(_failing(99, DestinationUnavailable("away"), seen))
     assert len(seen) == 3
@@ -60,7 +60,7 @@ def test_no_attempt_begins_after_the_deadline() -> None:
     """Slow failures end the trying by the clock, before the attempts do."""
     clock = iter(range(0, 10_000, 100))
     patience = Patience(attempts=99, first_attempts=99, deadline_seconds=350, first_pause_seconds=0)
-    seen: list[bool] = []
+    seen: list[int] = []
     with pytest.raises(DestinationUnavailable):
         Retrying(patience, now=lambda: next(clock)).run(_failing(99, DestinationUnavailable("away"), seen))
 
@@ -82,9 +82,9 @@ def test_pauses_grow_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_stop_ends_the_waiting() -> None:
     """Once stopped, a failure is raised where a pause would have been."""
-    retrying, seen = Retrying(Patience(first_pause_seconds=9e3, longest_pause_seconds=9e3)), list[bool]()
+    retrying, seen = Retrying(Patience(first_pause_seconds=9e3, longest_pause_seconds=9e3)), list[int]()
     retrying.stop()
     with pytest.raises(DestinationUnavailable):
         retrying.run(_failing(99, DestinationUnavailable("away"), seen))
 
-    assert seen == [False]
+    assert seen == [0]

@@ -45,7 +45,7 @@ class GcsBucket:
     def get(self, key: str) -> bytes:
         """Give a whole object."""
 
-        def work(_: bool) -> bytes:  # noqa: FBT001 - as `Retrying` has it
+        def work(_: int) -> bytes:
             answer = self._download(key, {}, {_WHOLE})
             told = re.search(r"md5=([A-Za-z0-9+/]{22}==)", ",".join(answer.headers.getall("X-Goog-Hash", [])))
             if told is not None and checksum_told(told[1]) != checksum_of(answer.body):
@@ -61,7 +61,7 @@ class GcsBucket:
     def tail(self, key: str, size_bytes: int) -> Tail:
         """Give the last bytes of an object."""
 
-        def work(_: bool) -> Tail:  # noqa: FBT001
+        def work(_: int) -> Tail:
             headers = {"Range": f"bytes=-{size_bytes}"}
             answer = self._download(key, headers, {_WHOLE, _PART, _NOT_SATISFIABLE})
             version: str = answer.headers.get(_GENERATION, "")
@@ -77,7 +77,7 @@ class GcsBucket:
     def range(self, key: str, start: int, end: int, version: str) -> bytes:
         """Give bytes of one generation."""
 
-        def work(_: bool) -> bytes:  # noqa: FBT001
+        def work(_: int) -> bytes:
             answer = self._download(key, {"Range": f"bytes={start}-{end - 1}"}, {_PART}, version)
             self._must_hold(key, answer, end - start)
             return answer.body
@@ -169,7 +169,7 @@ class GcsBucket:
                 hint="run again",
             )
 
-    def _page(self, prefix: str, token: str, _: bool) -> tuple[Sequence[Listed], str | None]:  # noqa: FBT001
+    def _page(self, prefix: str, token: str, _: int) -> tuple[Sequence[Listed], str | None]:
         """Ask for a page, and give what stands on it and where the next one begins."""
         params = {"prefix": prefix, "fields": "kind,nextPageToken,items(name,size,md5Hash,generation)"}
         if token:

@@ -32,7 +32,7 @@ class GcsConditional:
         path = self._connection.path("/download", key)
         request = Request("read", key, "GET", path, {"alt": "media"}, headers, finds=True)
 
-        def work(_: bool) -> Inspected:  # noqa: FBT001 - as `Retrying` has it, here and below
+        def work(_: int) -> Inspected:
             answer = self._connection.send(request, {200, 206, _NOT_SATISFIABLE})
             if answer.status == _NOT_SATISFIABLE:  # an empty object has no first byte
                 return Inspected(b"", str(self._told(key).get("generation", "")))
@@ -46,7 +46,7 @@ class GcsConditional:
     def age_seconds(self, key: str) -> float:
         """Compare when an object was written with the date of the answer, both from the store."""
 
-        def work(_: bool) -> float:  # noqa: FBT001
+        def work(_: int) -> float:
             answer = self._ask(key)
             try:
                 written = datetime.fromisoformat(json.loads(answer.body)["updated"])
@@ -62,12 +62,12 @@ class GcsConditional:
         params = {"ifGenerationMatch": version}
         request = Request("delete", key, "DELETE", self._connection.path("", key), params)
 
-        def work(again: bool) -> bool:  # noqa: FBT001
+        def work(tries: int) -> bool:
             found = None
             with suppress(ObjectNotFound):
                 found = self._told(key).get("generation")
             if found != version:
-                return again and found is None
+                return tries > 0 and found is None
             # 404 is for a request that the SDK's client has sent twice, unasked.
             return self._connection.send(request, OK | {404, CONDITION_FAILED}).status != CONDITION_FAILED
 

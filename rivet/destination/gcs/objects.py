@@ -46,8 +46,8 @@ def put(
 
     condition = {} if version is None else {"ifGenerationMatch": version}
 
-    def work(tried: bool) -> str | None:  # noqa: FBT001 - as `Retrying` has it
-        if tried and (generation := written_before()):
+    def work(tries: int) -> str | None:
+        if tries and (generation := written_before()):
             return generation
         # None that rows could hold by chance or on purpose.
         boundary = secrets.token_hex(16).encode()
@@ -73,7 +73,7 @@ def put(
             OK if version is None else OK | {CONDITION_FAILED},
         )
         if answer.status == CONDITION_FAILED:
-            return written_before() if tried else None
+            return written_before() if tries else None
         found = told_by(connection, key, answer)
         must_be_that(connection, key, found, len(data), checksum)
         return found.generation
@@ -86,7 +86,7 @@ def delete(connection: GcsConnection, key: str, generation: str = "") -> None:
     params = {"generation": generation} if generation else {}
     request = Request("delete", key, "DELETE", connection.path("", key), params)
 
-    def work(_: bool) -> None:  # noqa: FBT001
+    def work(_: int) -> None:
         answer = connection.send(request, OK | {404})
         if answer.status != 404 and b'"error"' in answer.body:
             raise DestinationUnavailable(

@@ -119,7 +119,7 @@ class GcsUpload:
         self._md5.update(rest)
         self._rest = self._spool.keep(rest) if rest else None
 
-    def _begin(self, _: bool) -> str:  # noqa: FBT001 - as `Retrying` has it
+    def _begin(self, _: int) -> str:
         """Begin the upload, and give where its pieces go."""
         answer = self._connection.send(
             Request(
@@ -137,7 +137,7 @@ class GcsUpload:
             raise DestinationUnavailable(f"{self._failed}: the answer tells of no upload", hint=NO_GOOGLE)
         return location
 
-    def _send(self, session: str, piece: bytes, _: bool) -> Answer:  # noqa: FBT001
+    def _send(self, session: str, piece: bytes, _: int) -> Answer:
         """Send a piece that does not end the upload."""
         start, end = self._arrived_bytes, self._arrived_bytes + len(piece)
         headers = {"Content-Range": f"bytes {start}-{end - 1}/*"}
@@ -150,9 +150,9 @@ class GcsUpload:
             )
         return answer
 
-    def _finish(self, tried: bool) -> Resource | None:  # noqa: FBT001
+    def _finish(self, tries: int) -> Resource | None:
         """Send the last piece, and give what stands then; None where a look has shown that it is right."""
-        if tried and self._stands():
+        if tries and self._stands():
             return None
         if self._session is None:
             raise ValueError(f"{self._key!r} is completed before a part of it was sent")

@@ -50,7 +50,7 @@ class S3Bucket:
     def tail(self, key: str, size_bytes: int) -> Tail:
         """Give the end of an object, by one request."""
 
-        def fetch(_: bool) -> Tail:  # noqa: FBT001 - what `run` gives, here and below
+        def fetch(_: int) -> Tail:
             try:
                 data, answer = self._connection.body(key, Range=f"bytes=-{size_bytes}")
             except DestinationError as exc:
@@ -66,7 +66,7 @@ class S3Bucket:
     def range(self, key: str, start: int, end: int, version: str) -> bytes:
         """Give bytes of one version."""
 
-        def fetch(_: bool) -> bytes:  # noqa: FBT001
+        def fetch(_: int) -> bytes:
             data, _answer = self._connection.body(key, Range=f"bytes={start}-{end - 1}", IfMatch=version)
             if len(data) != end - start:
                 text = f"{len(data)} bytes came instead of {end - start}"
@@ -91,8 +91,8 @@ class S3Bucket:
         """Write an object by one request; where the outcome is unknown, look whether it stands."""
         digest = md5(data) if checksum is None else bytes.fromhex(checksum.removeprefix(CHECKSUM_KIND))
 
-        def put(again: bool) -> None:  # noqa: FBT001
-            if again and self._stands(key, len(data), digest):
+        def put(tries: int) -> None:
+            if tries and self._stands(key, len(data), digest):
                 return
             self._connection.put(key, data, digest)
 
@@ -155,7 +155,7 @@ class S3Bucket:
         """Ask for page after page; what each tells of the next one is handed on under another name."""
         more: dict[str, str] = {}
 
-        def fetch(_: bool) -> Any:  # noqa: FBT001
+        def fetch(_: int) -> Any:
             page = self._connection.ask(operation, "list", prefix, Prefix=prefix, **more)
             if self._connection.told(page, "IsTruncated", "list", prefix):
                 self._connection.told(page, next(iter(follow.values())), "list", prefix)

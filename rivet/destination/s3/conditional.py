@@ -28,7 +28,7 @@ class S3Conditional:
         """Give an object and its ETag."""
         arguments = {} if limit_bytes is None else {"Range": f"bytes=0-{limit_bytes - 1}"}
 
-        def fetch(_: bool) -> Inspected:  # noqa: FBT001 - what `run` gives, here and below
+        def fetch(_: int) -> Inspected:
             try:
                 data, answer = self._connection.body(key, **arguments)
             except DestinationError as exc:
@@ -42,7 +42,7 @@ class S3Conditional:
     def age_seconds(self, key: str) -> float:
         """Compare when an object was written with the date of the answer, both from the store."""
 
-        def fetch(_: bool) -> float:  # noqa: FBT001
+        def fetch(_: int) -> float:
             answer = self._head(key)
             written: datetime = self._connection.told(answer, "LastModified", "look at", key)
             try:
@@ -58,11 +58,11 @@ class S3Conditional:
         digest = md5(data)
         condition = {"IfNoneMatch": "*"} if version is None else {"IfMatch": version}
 
-        def put(again: bool) -> str | None:  # noqa: FBT001
+        def put(tries: int) -> str | None:
             try:
                 answer = self._connection.put(key, data, digest, **condition)
             except ObjectNotFound:
-                return self._written_before(key, data) if again else None
+                return self._written_before(key, data) if tries else None
             except DestinationError as exc:
                 if code_of(exc.__cause__) not in _NOT_OFFERED:
                     raise
@@ -74,10 +74,10 @@ class S3Conditional:
     def delete(self, key: str, version: str) -> bool:
         """Remove an object; the ETag is looked at first where a store takes no condition."""
 
-        def delete(again: bool) -> bool:  # noqa: FBT001
+        def delete(tries: int) -> bool:
             found = self._connection.head(key)
             if found is None or found.get("ETag") != version:
-                return again and found is None
+                return tries > 0 and found is None
             try:
                 self._connection.request("delete_object", "delete", key, IfMatch=version)
             except ObjectNotFound:

@@ -55,7 +55,7 @@ class Deleting:
         """Delete a batch, and give what the store says is gone, which of a gateway may be nothing."""
         left, gone = keys, set[str]()
 
-        def delete(_: bool) -> None:  # noqa: FBT001 - what `run` gives
+        def delete(_: int) -> None:
             nonlocal left
             objects = {"Objects": [{"Key": key} for key in left]}
             answer = self._connection.ask("delete_objects", "delete", left[0], Delete=objects)

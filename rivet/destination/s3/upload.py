@@ -35,7 +35,7 @@ class S3Upload:
         """Send a part."""
         upload_id, digest = self._begun(), md5(data)
 
-        def send(_: bool) -> str:  # noqa: FBT001 - a part is replaced by itself
+        def send(_: int) -> str:  # a part is replaced by itself
             answer = self._connection.request(
                 "upload_part",
                 "write",
@@ -57,9 +57,9 @@ class S3Upload:
         """Make the object of its parts; where the outcome is unknown, look whether it stands."""
         parts = [{"PartNumber": number, "ETag": self._parts[number][0]} for number in sorted(self._parts)]
 
-        def complete(again: bool) -> None:  # noqa: FBT001
+        def complete(tries: int) -> None:
             with suppress(DestinationError):  # what is wrong is told best by the request that matters
-                if again and self._stands():
+                if tries and self._stands():
                     return
             try:
                 answer = self._connection.request(
@@ -101,7 +101,7 @@ class S3Upload:
                 self._id = self._connection.retrying.run(self._begin)
             return self._id
 
-    def _begin(self, _: bool) -> str:  # noqa: FBT001
+    def _begin(self, _: int) -> str:
         answer = self._connection.request(
             "create_multipart_upload", "write", self._key, **self._connection.written_with
         )

@@ -57,29 +57,28 @@ class Retrying:
         self._has_succeeded = False
         self._stopped = threading.Event()
 
-    def run(self, work: Callable[[bool], Result]) -> Result:
+    def run(self, work: Callable[[int], Result]) -> Result:
         """Do work until it succeeds, fails for good, or patience ends, then raise its last error.
 
         What may pass is `DestinationUnavailable`, and bytes that arrived otherwise than they were sent.
 
         Args:
-            work: Takes whether it was tried before, with an unknown outcome: then it should look first.
+            work: Takes how often it was tried before, with an unknown outcome each time: then it should look
+                first.
         """
         patience = self._patience
         end = self._now() + patience.deadline_seconds
-        attempt = 1
+        tries = 0
         while True:
             try:
-                result = work(attempt > 1)
+                result = work(tries)
             except (DestinationUnavailable, IntegrityError):
                 most = patience.attempts if self._has_succeeded else patience.first_attempts
-                longest = min(
-                    patience.first_pause_seconds * 2 ** (attempt - 1), patience.longest_pause_seconds
-                )
+                longest = min(patience.first_pause_seconds * 2**tries, patience.longest_pause_seconds)
                 pause = longest * random.uniform(0.5, 1)  # noqa: S311 - it only keeps threads apart
-                if attempt >= most or self._now() + pause > end or self._stopped.wait(pause):
+                tries += 1
+                if tries >= most or self._now() + pause > end or self._stopped.wait(pause):
                     raise
-                attempt += 1
             else:
                 self._has_succeeded = True
                 return result
