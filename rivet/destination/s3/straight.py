@@ -152,7 +152,7 @@ class Straight:
         try:
             sock = connection.sock
             sock.settimeout(self._line_seconds)
-            was_sent = _send(sock, head, data)
+            was_sent = send(sock, head, data)
             answer = read_answer(sock, "PUT", Pace(self._answer_seconds))
             is_last = answer.is_last or not was_sent
         except TimeoutError as exc:
@@ -215,7 +215,7 @@ class Straight:
         return signature if own["authorization"] == theirs.get("authorization") else None
 
 
-def _send(sock: socket.socket, head: bytes, data: bytes) -> bool:
+def send(sock: socket.socket, head: bytes, data: bytes) -> bool:
     """Send a request, and tell whether all of it went: who closes before has answered why."""
     rest = memoryview(data)
     try:
