@@ -16,7 +16,7 @@ from rivet.export.stage import Stager
 from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
 from rivet.manifest.model import ExportFile, PartitionEntry
-from rivet.outcome import ExportOutcome
+from rivet.outcome import ExportOutcome, worst_exit_code
 from rivet.plan.changes import changed_columns
 from rivet.plan.names import SUCCESS_FILE, child
 from rivet.plan.windows import NULL_VALUE
@@ -40,6 +40,7 @@ class Attempt:
 
     Args:
         kept: What a failed run has left behind and the plan leaves out, by path.
+        keep_going: Whether other partitions are published where one fails.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Attempt:
         *,
         listener: Listener,
         kept: Mapping[str, PartitionEntry],
+        keep_going: bool,
     ) -> None:
         self._record = record
         self._export = record.export
@@ -61,6 +63,7 @@ class Attempt:
         self._tree = tree
         self._turn = turn
         self._kept = kept
+        self._keep_going = keep_going
         self._account = Account()
         self._telling = Telling(
             listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
@@ -95,6 +98,7 @@ class Attempt:
             self._tree,
             self._record.blank(),
             fence=self._turn,
+            keep_going=self._keep_going,
             on_wave=self._telling.wave,
         )
         publisher.begin()
@@ -200,10 +204,12 @@ class Attempt:
             removed=tally.removed,
             bytes_written=tally.bytes_written,
         )
+        failures = publisher.failures
+        error, hint = failures.told(len(finished.partitions))
         return ExportOutcome(
             name=self._export.name,
-            status="complete",
-            exit_code=0,
+            status="complete" if error is None else "failed",
+            exit_code=worst_exit_code([e.exit_code for e in failures.errors.values()]),
             destination=self._record.destination.uri,
             rows=finished.row_count,
             null_rows=null_rows,
@@ -226,6 +232,8 @@ class Attempt:
             scans=len(self._prepared.scans),
             consistency=self._described.relation.consistency.value,
             warnings=(*self._warnings, *self._record.destination.warnings),
+            error=error,
+            hint=hint,
         )
 
     def _finished(self) -> ExportFile:

@@ -37,6 +37,7 @@ class Context:
     Attributes:
         wait_seconds: How long each waits for another run that holds its lock.
         retries: How often each is begun anew where the source failed in a way that may pass.
+        keep_going: Whether other partitions are published where one fails.
         ledger: What the ledger's database keeps for their locks; None where the config names none.
     """
 
@@ -49,6 +50,7 @@ class Context:
     retries: int = 0
     sleep: Callable[[float], None] = time.sleep
     ledger: Records | None = None
+    keep_going: bool = True
 
 
 def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
@@ -131,5 +133,13 @@ def _run(
             chosen.watermark or watermark_of(tree),
         )
         prepared = replace(prepared, why=chosen.why, advice=(*prepared.advice, *chosen.warnings))
-        attempted = Attempt(record, prepared, tree, turn, listener=context.listener, kept=kept)
+        attempted = Attempt(
+            record,
+            prepared,
+            tree,
+            turn,
+            listener=context.listener,
+            kept=kept,
+            keep_going=context.keep_going,
+        )
         return attempted.run(ahead, snapshot)

@@ -24,7 +24,7 @@ class ExportOutcome:
     Attributes:
         status: `complete`, `failed`, or `skipped` where `on_error: stop` kept it from running.
         exit_code: 0, or the code of its error.
-        rows: Rows of all live partitions; None where the export failed.
+        rows: Rows of all partitions that stand; None where the export failed as a whole.
         null_rows: Those of the NULL partition.
         partitions_written: Published by this run.
         partitions_unchanged: Left alone since their rows had not changed.

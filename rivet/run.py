@@ -76,6 +76,7 @@ def run(
         settings.source.retries,
         sleep,
         lock_records(settings),
+        settings.on_error == "continue",
     )
     outcomes: list[ExportOutcome] = []
     stopped = False
@@ -88,7 +89,7 @@ def run(
         begun = time.monotonic()
         try:
             outcome = run_export(context, export)
-            if validate:
+            if validate and outcome.exit_code == 0:
                 outcome = _validated(export, outcome)
         except RivetError as error:
             outcome = _failed(export, error)

@@ -321,7 +321,9 @@ class Config(Section):
         " key by key",
     )
     on_error: Literal["continue", "stop"] | None = Field(
-        None, description="whether the other exports run after one has failed"
+        None,
+        description="whether the other exports run, and the other partitions are published, after one has"
+        " failed",
     )
     state: Literal["off"] | State | None = Field(
         None,

@@ -80,7 +80,7 @@ def verify_entry(
         path: The partition's own.
     """
     if entry is not None and entry.state == "failed":
-        yield _failed(entry, path)
+        yield _failed(export, path)
     if pending is not None:
         yield _unfinished(export, path, "new" if manifest_sha256 == pending.new_sha256 else "old")
     known = {digest for digest in _digests(entry, pending) if digest is not None}
@@ -108,7 +108,7 @@ def verify_absent(
     if pending is not None and None in (pending.old_sha256, pending.new_sha256):
         yield _unfinished(export, path, "old" if pending.old_sha256 is None else "new")
     elif entry is not None and entry.state == "failed" and not entry.manifest_sha256:
-        yield _failed(entry, path)
+        yield _failed(export, path)
     elif files:
         message = f"{export.manifest_name!r} is not there, beside {counted(files, 'file')}"
         yield error(Code.MANIFEST_MISSING, path, message)
@@ -130,8 +130,8 @@ def _unfinished(export: ExportFile, path: str, state: str) -> Finding:
     return note(Code.PARTITION_UNFINISHED, path, message)
 
 
-def _failed(entry: PartitionEntry, path: str) -> Finding:
-    message = f"run {shown(entry.run_id)} could not publish it; its rows are missing or old"
+def _failed(export: ExportFile, path: str) -> Finding:
+    message = f"run {shown(export.run_id)} could not publish it; its rows are missing or old"
     return error(Code.PARTITION_FAILED, path, message)
 
 

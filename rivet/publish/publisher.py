@@ -13,6 +13,7 @@ from rivet.manifest.model import ExportFile, PartitionEntry, Pending, PendingPar
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child
 from rivet.publish.announcement import Announcement
+from rivet.publish.failing import Failures
 from rivet.publish.fence import Fence, fenced
 from rivet.publish.foreign import refuse_foreign
 from rivet.publish.side_by_side import side_by_side
@@ -49,6 +50,7 @@ class Publisher:
     Args:
         blank: The export file of this run with nothing in it: its facts, no partitions, status `publishing`.
         fence: Asked before each step that others see.
+        keep_going: Whether others are published where one partition fails.
         on_wave: Told before the first wave and after each one how many partitions are published, and of how
             many.
     """
@@ -61,9 +63,11 @@ class Publisher:
         blank: ExportFile,
         *,
         fence: Fence,
+        keep_going: bool = False,
         on_wave: Callable[[int, int], object] = lambda *_: None,
     ) -> None:
         self.tally = Tally()
+        self.failures = Failures(destination, layout, fence, keep_going=keep_going)
         self._destination = destination
         self._fence = fence
         self._announcement = Announcement(destination, fence, tree.export_version)
@@ -113,7 +117,7 @@ class Publisher:
         self._announcement.must_take(self._blank, self._standing.entries, changed)
         pending = [
             *(self._pending(p) for p in changed),
-            *(PendingPartition(e.value, e.path, e.manifest_sha256, None) for e in vanished),
+            *(PendingPartition(e.value, e.path, e.manifest_sha256 or None, None) for e in vanished),
         ]
         self._standing.begin()
         announced = replace(self._standing.unfinished(), status="publishing")
@@ -152,12 +156,13 @@ class Publisher:
     def complete(self, finished: ExportFile) -> ExportFile:
         """Write the export file of the finished run, with the partitions that live now, and give it.
 
-        What is left in the staging area, if anything, goes with it.
+        What is left in the staging area, if anything, goes with it. Where partitions have failed, the tree is
+        partial, and says which.
 
         Args:
-            finished: The run's facts with its totals and status; partitions and row count are filled in here.
+            finished: The run's facts with its totals; partitions and row count are filled in here.
         """
-        export = self._standing.complete(finished)
+        export = self._standing.ended(finished, self.failures)
         self._announcement.write(export)
         self._is_complete = True
         self._destination.sweep([self._blank.run_id])
@@ -207,19 +212,28 @@ class Publisher:
         return export is None or export.pending is not None
 
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
-        directories = [p.partition.path for p in wave]
-        self._delete(
-            p.partition.child(SUCCESS_FILE) for p in wave if p.partition.path in self._standing.entries
-        )
+        markers = [p.partition.child(SUCCESS_FILE) for p in wave if self._is_listed(p)]
+        self._delete(markers)
         # On a disk the syncs of all are one; in a store none waits for another.
         groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
-        side_by_side(self._destination, self._steps.take, groups)
-        self._delete(name for path in directories for name in self._old_parts(path))
+        taken = side_by_side(self._destination, self._steps.take, groups)
+        failed = {path: error for errors in taken for path, error in errors.items()}
+        self.failures.must_bear(failed)
+        wave = [
+            staged
+            for staged in wave
+            if (error := failed.get(staged.partition.path)) is None
+            or self.failures.put_back(staged, self._pending(staged), error)
+        ]
+        self._delete(name for staged in wave for name in self._old_parts(staged.partition.path))
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._standing.entries[entry.path] = entry
             self.tally.written += 1
             self.tally.bytes_written += entry.size_bytes
+
+    def _is_listed(self, staged: StagedPartition) -> bool:
+        return staged.partition.path in self._standing.entries
 
     def _remove_wave(self, wave: Sequence[PartitionEntry]) -> None:
         directories = [e.path for e in wave]
@@ -244,7 +258,7 @@ class Publisher:
     def _pending(self, staged: StagedPartition) -> PendingPartition:
         partition = staged.partition
         entry = self._standing.entries.get(partition.path)
-        old_sha256 = None if entry is None else entry.manifest_sha256
+        old_sha256 = None if entry is None else entry.manifest_sha256 or None
         return PendingPartition(partition.value, partition.path, old_sha256, staged.manifest_sha256)
 
     def _changed(self, partitions: Sequence[StagedPartition]) -> list[StagedPartition]:

@@ -24,7 +24,7 @@ def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) 
     entries = dict(tree.entries)
     if pending is not None:
         settled = side_by_side(
-            destination, lambda p: _settle_partition(destination, layout, p, fence), pending.partitions
+            destination, lambda p: settle_partition(destination, layout, p, fence), pending.partitions
         )
         for partition, entry in zip(pending.partitions, settled, strict=True):
             if entry is not None:
@@ -42,7 +42,7 @@ def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) 
     return replace(tree, entries=entries, sizes=sizes, versions=versions)
 
 
-def _settle_partition(
+def settle_partition(
     destination: Destination, layout: Layout, partition: PendingPartition, fence: Fence
 ) -> PartitionEntry | None:
     """Write or remove the marker so that it agrees with the manifest, and give the entry of what lives."""

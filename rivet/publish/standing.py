@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rivet.manifest.model import ExportFile, PartitionEntry, Status
+from rivet.manifest.model import ExportFile, PartitionEntry, Pending, Status, UnfinishedRun
 from rivet.plan.windows import NULL_VALUE
+from rivet.publish.failing import Failures
 from rivet.publish.tree import Tree
 
 
@@ -46,9 +47,7 @@ class Standing:
 
     def unfinished(self) -> ExportFile:
         """Give the export file while this run is not complete: with the facts of the run before, if any."""
-        of_standing = {self._blank.run_id}
-        of_standing |= {run for e in self.entries.values() for run in (e.run_id, e.confirmed_by) if run}
-        runs = tuple(u for u in self._unfinished if u.run_id in of_standing)
+        runs = self._runs()
         if self._export is None:
             status: Status = "partial" if self.entries else "publishing"
             return self._listing(replace(self._blank, status=status, unfinished_runs=runs))
@@ -58,14 +57,36 @@ class Standing:
         status = "partial" if is_partial else self._export.status
         return self._listing(replace(self._export, status=status, unfinished_runs=runs))
 
-    def complete(self, finished: ExportFile) -> ExportFile:
-        """Give the export file of the complete run.
+    def ended(self, finished: ExportFile, failures: Failures) -> ExportFile:
+        """Give the export file of the run that has ended: complete, or partial where partitions failed.
 
         Args:
             finished: Its facts, without partitions.
         """
+        if failures.errors:
+            return self._partial(finished, failures)
         self.entries = {path: replace(e, confirmed_by=None) for path, e in self.entries.items()}
-        return self._listing(replace(finished, unfinished_runs=()))
+        # One that failed in an earlier run, and that this one was not to read, is still missing or old.
+        is_partial = any(e.state == "failed" for e in self.entries.values())
+        status: Status = "partial" if is_partial else "complete"
+        return self._listing(replace(finished, status=status, unfinished_runs=()))
+
+    def _partial(self, finished: ExportFile, failures: Failures) -> ExportFile:
+        self.begin()  # it may have failed before it published anything
+        source = finished.source
+        for path, partition in failures.partitions.items():
+            entry = self.entries.get(path) or PartitionEntry(
+                partition.value, path, "failed", finished.run_id, source.consistency, 0, 0, ""
+            )
+            self.entries[path] = replace(entry, state="failed")
+        unsettled = tuple(failures.unsettled)
+        partial = self._listing(replace(finished, status="partial", unfinished_runs=self._runs()))
+        return replace(partial, pending=Pending(finished.run_id, unsettled) if unsettled else None)
+
+    def _runs(self) -> tuple[UnfinishedRun, ...]:
+        of_standing = {self._blank.run_id}
+        of_standing |= {run for e in self.entries.values() for run in (e.run_id, e.confirmed_by) if run}
+        return tuple(u for u in self._unfinished if u.run_id in of_standing)
 
     def _listing(self, export: ExportFile) -> ExportFile:
         entries = in_order(self.entries.values())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rivet.destination.protocol import Destination
+from rivet.errors import RivetError
 from rivet.export.staged import StagedFile, StagedPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE
 from rivet.publish.announcement import Announcement
+from rivet.publish.failing import OF_ONE_PARTITION
 from rivet.publish.fence import Fence
 from rivet.publish.tree import Tree
 
@@ -25,16 +27,23 @@ class Steps:
         self._announcement = announcement
         self._fence = fence
 
-    def take(self, group: Sequence[StagedPartition]) -> None:
-        """Make parts, manifests and markers visible, in this order."""
+    def take(self, group: Sequence[StagedPartition]) -> dict[str, RivetError]:
+        """Make parts, manifests and markers visible, in this order.
+
+        Give, by path, the errors of the partitions for which the destination refused a step.
+        """
         if self._destination.concurrency == 1:
-            self._rename(group)
-            return
+            return self._rename(group)
+        failed: dict[str, RivetError] = {}
         for staged in group:
-            self._fence.step()
-            self._destination.publish([part.file for part in staged.parts])
-            self._put(staged.manifest_file, staged.partition.child(self._layout.manifest_name))
-            self._put(staged.marker_file, staged.partition.child(SUCCESS_FILE))
+            try:
+                self._fence.step()
+                self._destination.publish([part.file for part in staged.parts])
+                self._put(staged.manifest_file, staged.partition.child(self._layout.manifest_name))
+                self._put(staged.marker_file, staged.partition.child(SUCCESS_FILE))
+            except OF_ONE_PARTITION as error:
+                failed[staged.partition.path] = error
+        return failed
 
     def _put(self, file: StagedFile, name: str) -> None:
         """Publish an object under a name that other runs use, too.
@@ -47,14 +56,20 @@ class Steps:
             self._announcement.must_stand()
             self._destination.publish([file])
 
-    def _rename(self, group: Sequence[StagedPartition]) -> None:
-        directories = [staged.partition.path for staged in group]
-        for files in (
-            [part.file for staged in group for part in staged.parts],
-            [staged.manifest_file for staged in group],
-            [staged.marker_file for staged in group],
-        ):
-            for file in files:
-                self._fence.step()
-                self._destination.publish([file])
-            self._destination.settle(directories)
+    def _rename(self, group: Sequence[StagedPartition]) -> dict[str, RivetError]:
+        failed: dict[str, RivetError] = {}
+        kinds: tuple[Callable[[StagedPartition], Iterable[StagedFile]], ...] = (
+            lambda staged: [part.file for part in staged.parts],
+            lambda staged: [staged.manifest_file],
+            lambda staged: [staged.marker_file],
+        )
+        for files_of in kinds:
+            for staged in (staged for staged in group if staged.partition.path not in failed):
+                try:
+                    for file in files_of(staged):
+                        self._fence.step()
+                        self._destination.publish([file])
+                except OF_ONE_PARTITION as error:
+                    failed[staged.partition.path] = error
+            self._destination.settle(s.partition.path for s in group if s.partition.path not in failed)
+        return failed

@@ -1,0 +1,144 @@
+"""One partition that fails does not stop the others, unless on_error says so; all that is told is true."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rivet.destination.local import LocalDestination, LocalStaged
+from rivet.errors import DestinationUnavailable
+from rivet.manifest.verdict import Code
+from rivet.validate import validate
+from tests.run.command import run_command, write_config
+from tests.run.conftest import ENGINES, AnyDatabase
+from tests.run.nights import SECOND_NIGHT, assert_equal, assert_valid, export_file, make_events, source_rows
+from tests.run.running import by_day, run_one, run_well
+from tests.run.trees import is_ready, manifests, rows_by_glob, rows_by_manifest
+
+KINDS = {"part": ".parquet", "manifest": "manifest.json", "marker": "_SUCCESS"}
+
+
+@contextmanager
+def _refusing(label: str, ending: str) -> Iterator[None]:
+    """Let the destination refuse to make one kind of file of a partition visible."""
+    publish = LocalDestination.publish
+
+    def refusing(destination: LocalDestination, staged: list[LocalStaged]) -> None:
+        for file in staged:
+            if f"={label}/" in file.target and file.target.endswith(ending):
+                raise DestinationUnavailable(f"{label}: no room")
+        publish(destination, staged)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalDestination, "publish", refusing)
+        yield
+
+
+@pytest.mark.parametrize("label", ["2023-01-02", "2023-01-05"])
+@pytest.mark.parametrize("kind", ["part", "manifest"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_partition_that_cannot_be_published_does_not_stop_the_others(
+    tmp_path: Path, database: AnyDatabase, engine: str, kind: str, label: str
+) -> None:
+    """The one is old, or not there, and called failed; the others are new; the next run makes it whole."""
+    make_events(database, engine)
+    root = tmp_path / "tree"
+    run_well(tmp_path, database.source, by_day(root))
+    old = source_rows(database)
+    database.execute(SECOND_NIGHT)
+    new = source_rows(database)
+
+    with _refusing(label, KINDS[kind]):
+        outcome = run_one(tmp_path, database.source, by_day(root, vanished="remove"))
+
+    assert (outcome.status, outcome.exit_code) == ("failed", 3)
+    others = "and the others are published"
+    assert (
+        outcome.error == f"1 of {len(new)} partitions failed, {others}: created_at={label}: {label}: no room"
+    )
+    expected = {**new, **({label: old[label]} if label in old else {})}
+    if label not in old:
+        del expected[label]
+    assert rows_by_manifest(root) == expected
+    assert rows_by_glob(root) == sorted((r for rows in expected.values() for r in rows), key=repr)
+    assert all(is_ready(path.parent) for path in root.rglob("manifest.json"))
+    export = export_file(root)
+    assert (export["status"], "pending" in export) == ("partial", False)
+    assert {e["value"]: e["state"] for e in export["partitions"]} == {
+        known: "failed" if known == label else "live" for known in new
+    }
+    verdict = validate(LocalDestination(root), "", depth="full", strict=False)
+    assert {f.code for f in verdict.findings} == {Code.EXPORT_PARTIAL, Code.PARTITION_FAILED}
+
+    for resume in ("reuse", "redo"):
+        again = run_well(tmp_path, database.source, by_day(root, resume=resume), validate=True)
+        assert again.partitions_unread == (len(new) - 1 if resume == "reuse" else 0)
+        assert rows_by_manifest(root) == new
+    assert_equal(root, database)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_marker_that_cannot_be_written_is_written_again(
+    tmp_path: Path, database: AnyDatabase, engine: str
+) -> None:
+    """Behind the commit nothing can be taken back: the partition is the new one, and gets its marker."""
+    make_events(database, engine)
+    with _refusing("2023-01-02", KINDS["marker"]):
+        run_well(tmp_path, database.source, by_day(tmp_path / "tree"))
+    assert_equal(tmp_path / "tree", database)
+
+
+def test_where_too_many_fail_it_is_the_destination(tmp_path: Path, sqlite_database: Any) -> None:
+    """When everything is refused the run ends, and the next one undoes what was announced."""
+    make_events(sqlite_database, "sqlite")
+    root = tmp_path / "tree"
+    run_well(tmp_path, sqlite_database.source, by_day(root))
+    old = rows_by_manifest(root)
+    sqlite_database.execute("UPDATE events SET note = 'new'")
+
+    with _refusing("2023-01-0", ".parquet"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalDestination, "publish", _full)
+        outcome = run_one(tmp_path, sqlite_database.source, by_day(root))
+
+    assert (outcome.exit_code, outcome.error) == (3, "no room")
+    assert rows_by_manifest(root) == old
+    run_well(tmp_path, sqlite_database.source, by_day(root))
+    assert_equal(root, sqlite_database)
+
+
+def _full(*_: object) -> None:
+    raise DestinationUnavailable("no room")
+
+
+@pytest.mark.parametrize("on_error", ["continue", "stop"])
+def test_on_error_says_whether_others_go_on(
+    tmp_path: Path, sqlite_database: Any, capsys: pytest.CaptureFixture[str], on_error: str
+) -> None:
+    """With `stop` the first partition that fails ends its export, and the exports after it are skipped."""
+    make_events(sqlite_database, "sqlite")
+    exports = [by_day(tmp_path / name, name=name) for name in ("first", "last")]
+    config = write_config(tmp_path, sqlite_database.source, *exports, on_error=on_error)
+
+    with _refusing("2023-01-02", ".parquet"):
+        told = run_command(capsys, "run", "--config", config, "--json")
+
+    assert told.exit_code == 3
+    statuses = [(e["name"], e["status"]) for e in told.exports]
+    if on_error == "stop":
+        assert statuses == [("first", "failed"), ("last", "skipped")]
+        assert not (tmp_path / "last").exists()
+        assert json.loads((tmp_path / "first" / "_rivet_export.json").read_text())["status"] == "publishing"
+    else:
+        assert statuses == [("first", "failed"), ("last", "failed")]
+        for name in ("first", "last"):
+            assert len(manifests(tmp_path / name)) == len(source_rows(sqlite_database)) - 1
+    told = run_command(capsys, "run", "--config", config, "--validate")
+    assert told.exit_code == 0
+    for name in ("first", "last"):
+        assert_equal(tmp_path / name, sqlite_database)
+        assert_valid(tmp_path / name)
