@@ -165,6 +165,7 @@ def encode_export(export: ExportFile) -> bytes:
             "partitions": [facts.entry_json(p) for p in e.partitions],
             **pending,
             **({"unfinished_runs": unfinished} if unfinished else {}),
+            **({"killed_runs": e.killed_runs} if e.killed_runs else {}),
             "manifest_name": e.manifest_name,
             **e.extra,
         }
@@ -199,6 +200,7 @@ def decode_export(data: bytes) -> ExportFile:
         partitions=fields.take("partitions", array_of(facts.entry)),
         pending=fields.take_or("pending", nullable(facts.pending), None),
         unfinished_runs=fields.take_or("unfinished_runs", array_of(facts.unfinished), ()),
+        killed_runs=fields.take_or("killed_runs", array_of(text), ()),
         manifest_name=fields.take_or("manifest_name", inner_path, "manifest.json"),
         extra=fields.rest(),
     )

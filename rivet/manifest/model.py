@@ -170,6 +170,7 @@ class ExportFile:
 
     Attributes:
         unfinished_runs: Those since the last complete run of which a partition stands.
+        killed_runs: Those that never ended, until a listing of a later run has shown no part of them.
     """
 
     tool: str
@@ -192,4 +193,5 @@ class ExportFile:
     manifest_name: str = "manifest.json"
     pending: Pending | None = None
     unfinished_runs: tuple[UnfinishedRun, ...] = ()
+    killed_runs: tuple[str, ...] = ()
     extra: JsonObject = field(default_factory=dict)

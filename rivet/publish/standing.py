@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rivet.manifest.model import ExportFile, PartitionEntry, Pending, Status, UnfinishedRun
+from rivet.plan.names import run_id_of_part
 from rivet.plan.windows import NULL_VALUE
 from rivet.publish.failing import Failures
 from rivet.publish.tree import Tree
@@ -31,6 +32,7 @@ class Standing:
         self._export = tree.export
         self._blank = blank
         self._unfinished = () if tree.export is None else tree.export.unfinished_runs
+        self._killed = _killed_runs(tree)
 
     def begin(self) -> None:
         """Count this run among the unfinished, as it is about to publish."""
@@ -91,7 +93,22 @@ class Standing:
     def _listing(self, export: ExportFile) -> ExportFile:
         entries = in_order(self.entries.values())
         rows = sum(e.row_count for e in entries)
-        return replace(export, partitions=entries, row_count=rows, pending=None)
+        return replace(export, partitions=entries, row_count=rows, pending=None, killed_runs=self._killed)
+
+
+def _killed_runs(tree: Tree) -> tuple[str, ...]:
+    """Give the runs that never ended and may have parts in the tree still.
+
+    The listing after a run was killed may have left some out, and readers that glob would count their rows
+    once it shows them: so what it tells of that run is not believed before another run's listing has.
+    """
+    export = tree.export
+    if export is None:
+        return ()
+    shown = {run_id_of_part(name.rpartition("/")[2]) for name in tree.sizes}
+    killed = [run_id for run_id in export.killed_runs if run_id in shown]
+    last = [] if export.pending is None else [export.pending.run_id]
+    return tuple(dict.fromkeys([*killed, *last]))
 
 
 def in_order(entries: Iterable[PartitionEntry]) -> tuple[PartitionEntry, ...]:

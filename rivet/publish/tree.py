@@ -91,7 +91,7 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
             hint="restore the file; or remove it, and the next run rebuilds it from the manifests",
         ) from error
     _same_export(destination, layout, export.export_name, export.partition, export.manifest_name)
-    run_ids = {export.run_id, *(e.run_id for e in export.partitions)}
+    run_ids = {export.run_id, *(e.run_id for e in export.partitions), *export.killed_runs}
     if export.pending is not None:
         run_ids.add(export.pending.run_id)
     entries = {e.path: e for e in export.partitions}

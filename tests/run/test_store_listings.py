@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rivet.errors import DestinationUnavailable
 from rivet.outcome import ExportOutcome
 from tests.run.buckets import STORES, Bucket
 from tests.run.faulty_store import EXPORT_FILE, FaultyStore
@@ -52,6 +54,10 @@ def _shortened(page: bytes, is_left_out: Callable[[str], bool]) -> bytes:
     return re.sub(r"(?s)<Contents>.*?<Key>(.*?)</Key>.*?</Contents>", kept, page.decode()).encode()
 
 
+def _export_file(faulty: FaultyStore, prefix: str) -> dict[str, Any]:
+    return dict(json.loads(faulty.objects(prefix)[EXPORT_FILE]))
+
+
 @pytest.mark.parametrize("store", STORES)
 def test_parts_that_a_listing_leaves_out(faulty: FaultyStore) -> None:
     """The parts of partitions that are replaced or vanish go all the same, with that very run."""
@@ -61,6 +67,32 @@ def test_parts_that_a_listing_leaves_out(faulty: FaultyStore) -> None:
 
     assert (outcome.exit_code, outcome.error) == (0, None)
     faulty.assert_new(prefix)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_parts_of_a_killed_run_that_the_next_listing_leaves_out(
+    faulty: FaultyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are Rivet's own still when a later listing shows them, and go; then nobody speaks of that run."""
+    prefix = faulty.tree()
+
+    def away(*_: object) -> None:
+        raise DestinationUnavailable("gone before a manifest was written")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rivet.publish.steps.Steps._put", away)
+        assert faulty.run(prefix).exit_code == 3
+    killed = _export_file(faulty, prefix)["pending"]["run_id"]
+    faulty.proxy.choose = _leaves_out(lambda key: key.endswith(".parquet") and killed in key)
+    assert faulty.run(prefix).exit_code == 0
+    assert any(killed in name for name in faulty.objects(prefix))
+    assert _export_file(faulty, prefix)["killed_runs"] == [killed]
+
+    faulty.proxy.spare()
+    for _ in range(2):
+        assert faulty.run(prefix).exit_code == 0
+        faulty.assert_new(prefix)
+    assert "killed_runs" not in _export_file(faulty, prefix)
 
 
 @pytest.mark.parametrize("store", STORES)
