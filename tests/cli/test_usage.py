@@ -16,7 +16,7 @@ from tests.cli.conftest import Command
         (("runn",), "no such command 'runn'", "did you mean run?"),
         (("run",), "missing option '--config'", "see rivet run --help"),
         (("run", "--config"), "option '--config' requires an argument", "see rivet"),
-        (("run", "--config", "c", "--jsno"), "no such option '--jsno'", "did you mean --json?"),
+        (("run", "--config", "c", "--jsonn"), "no such option '--jsonn'", "did you mean --json?"),
         (("run", "--config", "c", "x"), "got unexpected extra argument (x)", "see rivet run --help"),
         (
             ("run", "--config", "c", "--parallel-export-processes"),

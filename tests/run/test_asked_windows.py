@@ -382,3 +382,23 @@ def test_refresh_windows_needs_partitions(tmp_path: Path, database: AnyDatabase,
     export["destination"] = {"type": "local", "path": str(tmp_path / "tree")}
     with pytest.raises(Exception, match="stands without partition_by"):
         run_one(tmp_path, database.source, export)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_chunks_are_of_the_windows_asked_for(
+    tmp_path: Path, database: AnyDatabase, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In `mode: chunked` too, these windows alone are read, by pages of a key or ranges of a column."""
+    old = source_rows(database)
+    database.execute(SECOND_NIGHT)
+    labels = {"2023-01-02", "2023-01-05", NULL}
+    words = [word for label in ("2023-01-02", "2023-01-05", "NULL") for word in ("--partition", label)]
+    for more in ({"chunk_by_key": ["id"], "chunk_size": 2}, {"chunk_column": "id", "chunk_size": 2}):
+        export = by_day(root, mode="chunked", **more)
+
+        told = _run(capsys, tmp_path, database.source, export, *words)
+
+        assert told.exit_code == 0, told.errors
+        assert rows_by_manifest(root) == _mixed(old, source_rows(database), labels)
+        assert told.exports[0]["partitions_unread"] == 5
+        assert_valid(root)
