@@ -80,6 +80,9 @@ class Cutting:
         chunking, stretches = self._session.chunking, self._stretches
         windows: dict[Window, Extent] = {}
         if column is None or axis is None:
+            if self._needs_no_extent():
+                stretches += [Stretch(_EVERYTHING, None, Extent(self._probe.rows, self._probe.rows))]
+                return ()
             ((_, extent),) = chunking.extents(relation, Rows(None, _EVERYTHING), self._by, self._line)
             stretches += [Stretch(_EVERYTHING, None, extent)] if extent.rows else []
             found = extent.rows
@@ -140,6 +143,11 @@ class Cutting:
                     f"an index that begins with {self._advised_index()} would serve it"
                 )
         return lines + self._overlap_advice(where)
+
+    def _needs_no_extent(self) -> bool:
+        """Tell whether the probe has counted all that pages of a whole table need: rows without NULL."""
+        names = {column.name for column in self._by}
+        return bool(self._chunks.key) and names <= self._described.relation.not_null
 
     @property
     def _a_line(self) -> Line:

@@ -56,8 +56,11 @@ def chunk_reading(
 
 
 def _by_index(relation: MysqlRelation, chunk: Chunk | None) -> MysqlRelation:
-    """Let the server read a page by the index of its key: it may think that to sort the table is faster."""
-    if not isinstance(chunk, ChunkPage) or chunk.index is None:
+    """Let the server read a page by the index of its key: it may think that to sort the table is faster.
+
+    Some windows of a table stand in brackets, where no index can be named.
+    """
+    if not isinstance(chunk, ChunkPage) or chunk.index is None or relation.from_item.startswith("("):
         return relation
     return replace(relation, from_item=f"{relation.from_item} FORCE INDEX ({quoted(chunk.index)})")
 

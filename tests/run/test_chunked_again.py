@@ -1,0 +1,122 @@
+"""`mode: chunked` with some windows alone, with unchanged rows, and after a run that failed at a chunk."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rivet.config.settings import AskedWindows
+from rivet.errors import SourceUnavailable
+from rivet.export.pages import Pages
+from rivet.plan.scans import Scan
+from rivet.run import run
+from tests.run.conftest import ENGINES, AnyDatabase
+from tests.run.nights import SECOND_NIGHT, assert_valid, make_events, source_rows
+from tests.run.running import by_day, run_one, run_well, settings
+from tests.run.trees import NULL, rows_by_manifest
+
+WAYS: dict[str, dict[str, Any]] = {
+    "range": {"mode": "chunked", "chunk_column": "id", "chunk_size": 1},
+    "page": {"mode": "chunked", "chunk_by_key": ["id"], "chunk_size": 1},
+    "composite": {"mode": "chunked", "chunk_by_key": ["created_at", "id"], "chunk_size": 1},
+}
+
+
+@contextmanager
+def _chunks(failing_at: int | None = None) -> Iterator[list[Scan]]:
+    """Collect the chunks that are read; the source fails at the one of that number."""
+    read = Pages.read
+    seen: list[Scan] = []
+
+    def reading(pages: Pages, relation: Any, column: Any, scan: Scan) -> Any:
+        if len(seen) == failing_at:
+            raise SourceUnavailable("the server went away")
+        seen.append(scan)
+        return read(pages, relation, column, scan)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pages, "read", reading)
+        yield seen
+
+
+@pytest.fixture
+def events(database: AnyDatabase, engine: str) -> AnyDatabase:
+    """Give a table of a few days, with indexes for each way to cut."""
+    make_events(database, engine)
+    database.execute("CREATE UNIQUE INDEX by_day ON events (created_at, id)")
+    return database
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_some_windows_are_read_in_chunks(tmp_path: Path, events: AnyDatabase, way: str) -> None:
+    """The windows that are asked for are cut, and no other chunk is read."""
+    root, labels = tmp_path / "tree", ("2023-01-02", "2023-01-09", NULL)
+    export = by_day(root, **WAYS[way])
+    run_well(tmp_path, events.source, export)
+    before = source_rows(events)
+    events.execute(SECOND_NIGHT.replace("created_at = '2023-01-05", "note = '2023-01-05"))
+    after = source_rows(events)
+
+    with _chunks() as chunks:
+        outcome = run(
+            settings(tmp_path, events.source, export),
+            asked=AskedWindows(partitions=labels),
+            listener=lambda _: None,
+        )
+
+    assert outcome.exit_code == 0, outcome.exports[0].error
+    assert rows_by_manifest(root) == before | {label: after[label] for label in labels}
+    assert sum(chunk.expected_rows or 0 for chunk in chunks) == sum(len(after[label]) for label in labels)
+    assert_valid(root)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_chunks_of_the_same_rows_leave_a_partition_alone(
+    tmp_path: Path, events: AnyDatabase, way: str
+) -> None:
+    """The rows of a partition come in one order, so that the next night finds them unchanged."""
+    export = by_day(tmp_path / "tree", **WAYS[way])
+    run_well(tmp_path, events.source, export)
+
+    again = run_well(tmp_path, events.source, export)
+
+    assert (again.partitions_written, again.partitions_unchanged) == (0, again.partitions)
+
+
+@pytest.mark.parametrize("way", ["range", "page"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_wherever_a_run_failed_no_chunk_of_a_finished_partition_is_read_again(
+    tmp_path: Path, events: AnyDatabase, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `resume: reuse` the next run reads the chunks of what is missing alone, and the tree is right."""
+    monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 1)
+    rows = sum(map(len, source_rows(events).values()))
+    number, before = 0, list[Scan]()
+    for number in itertools.count(step=3):
+        root = tmp_path / str(number)
+        export = by_day(root, publish="eager", resume="reuse", vanished="keep", **WAYS[way])
+        with _chunks(failing_at=number) as before:
+            outcome = run_one(tmp_path, events.source, export)
+        if outcome.status == "complete":
+            break
+        assert (outcome.exit_code, outcome.error) == (3, "the server went away")
+
+        with _chunks() as chunks:
+            run_well(tmp_path, events.source, export)
+
+        # The partition in hand is not finished, nor is the one before it that has not been passed.
+        finished = {chunk.start for chunk in before} - {chunk.start for chunk in before[-1:]}
+        assert finished.isdisjoint(chunk.start for chunk in chunks)
+        assert sum(chunk.expected_rows or 0 for chunk in chunks) == rows - sum(
+            chunk.expected_rows or 0 for chunk in before if chunk.start in finished
+        )
+        assert rows_by_manifest(root) == source_rows(events)
+        assert_valid(root)
+    assert number >= len(before) == rows
