@@ -23,6 +23,7 @@ from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import assert_valid, export_file
 from tests.run.running import run_one, run_well
 from tests.run.trees import NULL, manifests
+from tests.servers.database import Database
 
 SECOND, THIRD, SIXTH = DAYS[1], DAYS[2], DAYS[5]
 # At the watermark lie rows of the fourth day; it is read each night.
@@ -395,3 +396,48 @@ def test_a_cursor_without_an_order_is_refused_with_the_mend(
         assert error in told.errors[0]
         assert told.errors[1].startswith(f"Hint: {hint}")
         assert not (tmp_path / "tree").exists()
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_with_indexes_no_statement_passes_over_the_table(
+    tmp_path: Path, database: Database, engine: str
+) -> None:
+    """Whatever asks for rows of a night in which little has changed is served by an index."""
+    numbers = {
+        "postgres": "generate_series(0, 29999) AS n",
+        "mariadb": "(SELECT seq AS n FROM seq_0_to_29999) AS s",
+    }
+    at = {
+        "postgres": "timestamp '{0}' + n * {1} * interval '1 second'",
+        "mariadb": "timestamp '{0} 00:00:00' + INTERVAL n * {1} SECOND",
+    }[engine]
+    analyze = {"postgres": "ANALYZE orders", "mariadb": "ANALYZE TABLE orders"}[engine]
+    database.execute(
+        f"{orders_table(engine)}; INSERT INTO orders SELECT n, {at.format('2023-01-01', 864)}, "
+        f"{at.format('2024-01-01', 1)}, 'first' FROM {numbers[engine]}; "
+        "CREATE INDEX by_change ON orders (updated_at); CREATE INDEX by_day ON orders (created_at)"
+    )
+    root = tmp_path / "tree"
+    run_well(tmp_path, database.source, by_change(root))
+    database.execute(f"UPDATE orders SET updated_at = '2024-06-01 00:00:00' WHERE id IN (5, 1205); {analyze}")
+
+    with database.recording() as statements:
+        outcome = run_well(tmp_path, database.source, by_change(root))
+
+    assert (outcome.partitions_written, outcome.partitions_unread) == (2, 297)
+    assert_holds(root, orders(database))
+    asked = {
+        s
+        for s in map(_query, statements)
+        if s.startswith("SELECT") and ("FROM (SELECT" in s or "MAX(" in s.upper())
+    }
+    assert len(asked) >= 3  # what has changed, the probe, the rows
+    for query in asked:
+        plan = " ".join(str(cell) for row in database.fetch(f"EXPLAIN {query}") for cell in row)
+        assert "by_change" in plan or "by_day" in plan, (query, plan)
+        assert "Seq Scan" not in plan, (query, plan)
+
+
+def _query(statement: str) -> str:
+    """Give the query that a COPY reads, or the statement itself."""
+    return statement.removeprefix("COPY (").rpartition(") TO STDOUT")[0] or statement

@@ -30,6 +30,10 @@ class Business:
         self._ticks = 0
         self._days = 20
 
+    def begin(self) -> None:
+        """Let some orders have come."""
+        self._database.execute("; ".join(self._insert() for _ in range(100)))
+
     def night(self) -> None:
         """Change some orders, delete some, at times all of a day, and let a day more be open."""
         self._days += 1
@@ -46,16 +50,20 @@ class Business:
     def _change(self) -> str:
         kind = self._chance.choice(["insert", "insert", "update", "move", "delete"])
         if kind == "insert" or not self._ids:
-            self._next_id += 1
-            key = self._next_id
-            self._ids.append(key)
-            return f"INSERT INTO orders VALUES ({key}, {self._day()}, {self._now()}, 'n{key}')"
+            return self._insert()
         key = self._chance.choice(self._ids)
         if kind == "delete":
             return f"DELETE FROM orders WHERE id = {key}"
         moved = f"created_at = {self._day()}, " if kind == "move" else ""
         return (
             f"UPDATE orders SET {moved}note = 'u{self._ticks}', updated_at = {self._now()} WHERE id = {key}"
+        )
+
+    def _insert(self) -> str:
+        self._next_id += 1
+        self._ids.append(self._next_id)
+        return (
+            f"INSERT INTO orders VALUES ({self._next_id}, {self._day()}, {self._now()}, 'n{self._next_id}')"
         )
 
     def _day(self) -> str:
@@ -81,6 +89,8 @@ def _in_the_table(database: AnyDatabase) -> list[tuple[Any, ...]]:
 
 def _in_the_tree(root: Path) -> list[tuple[Any, ...]]:
     """Read a tree as DuckDB does that globs."""
+    if not list(root.glob("*/*.parquet")):  # the table was emptied
+        return []
     query = f"SELECT * FROM read_parquet('{root}/*/*.parquet', hive_partitioning = false) ORDER BY id"
     return duckdb.sql(query).fetchall()
 
@@ -90,6 +100,7 @@ def _run_nights(tmp_path: Path, database: AnyDatabase, engine: str, nights: int,
     business, root = Business(database, seed), tmp_path / "tree"
     export = by_change(root, verify_counts=True, vanished="remove")
     left_alone = 0
+    business.begin()
     for night in range(nights):
         business.night()
 
