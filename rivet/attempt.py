@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 
 from rivet.ahead import ReadAhead
 from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
 from rivet.export.parts import ParquetSettings
-from rivet.export.scan import Account, Shape, prove, prove_windows, run_scans
+from rivet.export.passing import run_scans
+from rivet.export.scan import Account, Shape, prove, prove_windows
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
 from rivet.ledger.entries import ChangeEntry
@@ -18,14 +18,16 @@ from rivet.lock.turn import Turn
 from rivet.manifest.model import ExportFile, PartitionEntry
 from rivet.outcome import ExportOutcome, worst_exit_code
 from rivet.plan.changes import changed_columns
-from rivet.plan.names import SUCCESS_FILE, child
+from rivet.plan.names import SUCCESS_FILE
+from rivet.plan.scans import Scan
 from rivet.plan.windows import NULL_VALUE
 from rivet.prepare import Prepared, refuse_vanished
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
-from rivet.publish.side_by_side import side_by_side
-from rivet.publish.tree import Tree, read_manifest
+from rivet.publish.tree import Tree
+from rivet.publish.unread import unrepresentable_unread
 from rivet.publish.vanished import decide_vanished
+from rivet.reading import rows_expected, scans_alone
 from rivet.record import Record
 from rivet.resuming import kept_told, require_kept
 from rivet.telling import Telling
@@ -128,7 +130,8 @@ class Attempt:
                 partitions = stager.take()
                 if self._described.is_steady:
                     paths = [staged.partition.path for staged in partitions]
-                    prove_windows(self._account, paths, self._expected() or {})
+                    expected = rows_expected(self._prepared, self._account.failed)
+                    prove_windows(self._account, paths, expected or {})
                 publisher.publish(partitions)
                 stager.release(partitions)
 
@@ -141,6 +144,7 @@ class Attempt:
             splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
             partition_of=self._layout.partition,
             selection=self._prepared.selection,
+            alone=self._alone,
             on_rows=self._telling.rows,
             on_passed=on_passed,
         )
@@ -151,19 +155,13 @@ class Attempt:
             relation.consistency,
             axis=self._axis,
             null_path=null_path,
-            expected=self._expected(),
-            whole=self._prepared.reads_everything,
+            expected=rows_expected(self._prepared, self._account.failed),
+            whole=self._prepared.reads_everything and not self._account.failed,
         )
 
-    def _expected(self) -> dict[str, int] | None:
-        """Give the rows that the probe counted in each partition that is read, by path, where it did."""
-        counts = self._prepared.counts_read
-        if counts is None:
-            return None
-        expected = {self._layout.partition(c.window).path: c.rows for c in counts}
-        if not self._prepared.reads_everything and self._prepared.selection.nulls:
-            expected[self._layout.partition(None).path] = self._prepared.probe.null_partition_rows
-        return expected
+    def _alone(self, scan: Scan) -> dict[str, Scan] | None:
+        per_partition = self._export.scan == "per_partition"
+        return scans_alone(self._prepared, scan, per_partition=per_partition) if self._keep_going else None
 
     def _changes(self) -> list[str]:
         """Tell how the columns differ from those of the run before."""
@@ -182,7 +180,9 @@ class Attempt:
 
     def _publish(self, stager: Stager, publisher: Publisher) -> ExportOutcome:
         account, prepared = self._account, self._prepared
-        present = set(account.written)
+        present = {*account.written, *account.failed}
+        for partition, failure in account.failed.values():
+            publisher.failures.add(partition, failure)
         if not self._export.skip_empty:
             present |= self._add_empty(stager)
         partitions = stager.take()
@@ -191,7 +191,7 @@ class Attempt:
             present,
             policy=self._export.vanished,
             axis=self._axis,
-            span=prepared.span_of_source(account.span),
+            span=self._span,
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
@@ -239,25 +239,23 @@ class Attempt:
     def _finished(self) -> ExportFile:
         """Give the export file of the complete run, still without its partitions."""
         account, prepared = self._account, self._prepared
+        if account.failed:
+            probe, rows = prepared.probe, account.unrepresentable_rows_written
+            return self._record.finished(self._span, probe.rows, probe.null_partition_rows, rows)
         if prepared.selection.is_everything:
             null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
             return self._record.finished(account.span, account.rows, null_rows, account.unrepresentable_rows)
         unread = [entry for entry in self._tree.entries.values() if not prepared.is_selected(entry)]
-        span = prepared.span_of_source(account.span)
-        rows = account.unrepresentable_rows_written + self._unrepresentable_unread(unread)
-        return self._record.finished_in_part(span, rows, beside_others=bool(unread))
+        rows = account.unrepresentable_rows_written + unrepresentable_unread(
+            self._record.destination, self._layout, self._tree, unread
+        )
+        return self._record.finished_in_part(self._span, rows, beside_others=bool(unread))
 
-    def _unrepresentable_unread(self, unread: Sequence[PartitionEntry]) -> Counter[str]:
-        """Add up the unrepresentable values in the partitions that were not read, where there may be any."""
-        export = self._tree.export
-        if export is not None and export.status == "complete" and not export.unrepresentable_rows:
-            return Counter()
-        destination = self._record.destination
-        names = [child(e.path, self._layout.manifest_name) for e in unread if e.state == "live"]
-        total = Counter[str]()
-        for found in side_by_side(destination, lambda name: read_manifest(destination, name), names):
-            total.update({} if found is None else found[0].unrepresentable_rows)
-        return total
+    @property
+    def _span(self) -> tuple[int, int] | None:
+        """Give the smallest and the largest value of the source, both closed, or None."""
+        seen = self._prepared.probe.span if self._account.failed else self._account.span
+        return self._prepared.span_of_source(seen)
 
     def _stager(self) -> Stager:
         column = self._described.column
@@ -287,14 +285,14 @@ class Attempt:
         """Stage the windows between the first and the last that hold no rows, and give their paths."""
         account = self._account
         added: set[str] = set()
-        span = self._prepared.span_of_source(account.span)
-        if self._axis is None or span is None:
+        if self._axis is None or self._span is None:
             return added
-        minimum, maximum = span
+        minimum, maximum = self._span
         window = self._axis.window_of(minimum)
         while window.start <= maximum:
             partition = self._layout.partition(window)
-            if partition.path not in account.by_path and self._prepared.selection.holds(window):
+            is_known = partition.path in account.by_path or partition.path in account.failed
+            if not is_known and self._prepared.selection.holds(window):
                 stager.add_empty(partition)
                 added.add(partition.path)
             window = self._axis.window_of(window.end)

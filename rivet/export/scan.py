@@ -1,38 +1,23 @@
-"""Runs the scans of an export into a stager, and proves that every row came through once."""
+"""Counts what comes through of an export, and proves that it is every row once."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import pyarrow as pa
 
-from rivet.errors import IntegrityError
-from rivet.export.split import Splitter
+from rivet.errors import ColumnError, IntegrityError
 from rivet.plan.layout import Partition
-from rivet.plan.scans import Scan
-from rivet.plan.selection import EVERYTHING, Selection
-from rivet.plan.windows import Axis, Window
-from rivet.source.protocol import Batches, Consistency, Probe
+from rivet.plan.windows import Axis
+from rivet.source.protocol import Consistency, Probe
 from rivet.wording import counted
 
 _UNSTEADY = (
     "a query that gives other rows each time it runs (LIMIT without a total order, random(), now()) cannot "
     "be proved; otherwise run it again and report it"
 )
-
-
-class RowTaker(Protocol):
-    """What takes the rows: the stager."""
-
-    def write(self, partition: Partition, rows: pa.RecordBatch) -> None:
-        """Take the next rows of a partition."""
-
-    def end_partition(self) -> None:
-        """End the partition under way."""
 
 
 @dataclass(slots=True)
@@ -46,6 +31,7 @@ class Account:
         span: Smallest and largest value of the partition column, both closed, or None.
         unrepresentable: Rows with NULL for a value that cannot be represented, by path and column, where
             there are any.
+        failed: Partitions that could not be read while others were, and why, by their paths.
     """
 
     rows: int = 0
@@ -53,6 +39,7 @@ class Account:
     left_out: set[str] = field(default_factory=set)
     span: tuple[int, int] | None = None
     unrepresentable: dict[str, dict[str, int]] = field(default_factory=dict)
+    failed: dict[str, tuple[Partition, ColumnError]] = field(default_factory=dict)
 
     def add(self, path: str, rows: int, marked: Mapping[str, int]) -> None:
         """Count further rows of a partition, and, by column, those of them with an unrepresentable value."""
@@ -61,6 +48,11 @@ class Account:
         if marked:
             counts = self.unrepresentable.setdefault(path, {})
             counts.update(Counter(counts) + Counter(marked))
+
+    def forget(self, path: str) -> None:
+        """Count no row of a partition that is not read to its end."""
+        self.rows -= self.by_path.pop(path, 0)
+        self.unrepresentable.pop(path, None)
 
     @property
     def written(self) -> dict[str, int]:
@@ -109,73 +101,6 @@ class Shape:
         return rows.select([i for i, name in enumerate(self.columns) if name != self.dropped])
 
 
-def run_scans(
-    scans: Sequence[Scan],
-    read: Callable[[Scan], AbstractContextManager[Batches]],
-    taker: RowTaker,
-    account: Account,
-    *,
-    shape: Shape,
-    splitter: Splitter | None,
-    partition_of: Callable[[Window | None], Partition],
-    selection: Selection = EVERYTHING,
-    on_rows: Callable[[int], None],
-    on_passed: Callable[[], None],
-) -> None:
-    """Read all scans in order, cut them into partitions, and hand the rows to the taker.
-
-    Args:
-        account: Counts what comes through; of a partition that has ended it holds everything.
-        splitter: Cuts batches into partitions; None without `partition_by`.
-        selection: The rows of other windows are counted, and not taken.
-        on_rows: Told the rows so far, after each batch.
-        on_passed: Told whenever the scan has passed a partition, which has then ended in the taker.
-
-    Raises:
-        IntegrityError: A scan's rows are not those that the server said it sent, or that the probe
-            counted; or the order went back.
-    """
-    current: str | None = None  # the partition under way in the taker
-    for number, scan in enumerate(scans):
-        before = account.rows
-        with read(scan) as batches:
-            for batch in batches:
-                whole = shape.rows(batch)
-                runs = _runs(whole, scan, splitter)
-                start = 0
-                for window, rows in runs:
-                    partition = partition_of(window)
-                    if current is not None and partition.path != current:
-                        taker.end_partition()
-                        on_passed()
-                        current = None
-                    account.add(partition.path, rows.num_rows, shape.marked(batch, start, rows.num_rows))
-                    start += rows.num_rows
-                    if splitter is None or selection.holds(window):
-                        current = partition.path
-                        taker.write(partition, shape.written(rows))
-                    else:
-                        account.left_out.add(partition.path)
-                on_rows(account.rows)
-            sent = batches.server_rows
-        _agree(f"scan {number + 1} of {len(scans)}", account.rows - before, sent, "the server says it sent")
-        if scan.expected_rows is not None:
-            _agree(f"scan {number + 1} of {len(scans)}", sent, scan.expected_rows, "the probe counted")
-    taker.end_partition()
-    account.span = None if splitter is None else splitter.span
-
-
-def _runs(
-    rows: pa.RecordBatch, scan: Scan, splitter: Splitter | None
-) -> Iterable[tuple[Window | None, pa.RecordBatch]]:
-    """Cut rows into partitions; those of a chunk are of one."""
-    if splitter is None:
-        return [(None, rows)]
-    if scan.chunk is None:
-        return splitter.split(rows)
-    return splitter.within(rows, None if scan.start is None else splitter.window_of(scan.start))
-
-
 def prove(
     account: Account,
     probe: Probe,
@@ -212,20 +137,20 @@ def prove(
             f"the export: values from and to {seen} came through, the probe saw {expected_span}",
             hint=_UNSTEADY,
         )
-    _agree("the export", account.rows, probe.rows, "the probe counted")
+    agree("the export", account.rows, probe.rows, "the probe counted")
     came, probed = account.unrepresentable_rows, dict(probe.unrepresentable)
     for name in {**probed, **came}:
         what = f"column {name!r}, values that cannot be represented"
-        _agree(what, came[name], probed.get(name, 0), "the probe counted")
+        agree(what, came[name], probed.get(name, 0), "the probe counted")
     if null_path is not None:
-        _agree(
+        agree(
             f"partition {null_path!r}",
             account.by_path.get(null_path, 0),
             probe.null_partition_rows,
             "the probe counted",
         )
     for path, rows in (expected or {}).items():
-        _agree(f"partition {path!r}", account.by_path.get(path, 0), rows, "the probe counted")
+        agree(f"partition {path!r}", account.by_path.get(path, 0), rows, "the probe counted")
 
 
 def prove_windows(account: Account, paths: Iterable[str], expected: Mapping[str, int]) -> None:
@@ -236,19 +161,19 @@ def prove_windows(account: Account, paths: Iterable[str], expected: Mapping[str,
     """
     for path in paths:
         if path in expected:
-            _agree(f"partition {path!r}", account.by_path.get(path, 0), expected[path], "the probe counted")
+            agree(f"partition {path!r}", account.by_path.get(path, 0), expected[path], "the probe counted")
 
 
 def _prove_part(account: Account, probe: Probe, expected: Mapping[str, int]) -> None:
     """Compare each window that was read, and that there was no other."""
     for path in {**expected, **account.by_path}:
         rows, counted_rows = account.by_path.get(path, 0), expected.get(path, 0)
-        _agree(f"partition {path!r}", rows, counted_rows, "the probe counted")
+        agree(f"partition {path!r}", rows, counted_rows, "the probe counted")
     probed = dict(probe.unrepresentable)
     for name, rows in account.unrepresentable_rows.items():
         if rows > probed.get(name, 0):
             what = f"column {name!r}, values that cannot be represented"
-            _agree(what, rows, probed.get(name, 0), "the probe counted")
+            agree(what, rows, probed.get(name, 0), "the probe counted")
 
 
 def _added_up(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
@@ -258,7 +183,12 @@ def _added_up(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return total
 
 
-def _agree(what: str, seen: int, claimed: int, who: str) -> None:
+def agree(what: str, seen: int, claimed: int, who: str) -> None:
+    """Compare rows that came through with those that somebody counted.
+
+    Raises:
+        IntegrityError: They differ.
+    """
     if seen != claimed:
         raise IntegrityError(
             f"{what}: {counted(seen, 'row')} came through, {who} {claimed:,}",

@@ -41,6 +41,11 @@ class Splitter:
         """Give the window that holds a value."""
         return self._axis.window_of(value)
 
+    def go_back(self, value: int | None) -> None:
+        """Take rows from a value on once more, since what came of them is forgotten; None: the NULL rows."""
+        if value is not None and self._last is not None:
+            self._last = min(self._last, value)
+
     def split(self, batch: pa.RecordBatch) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
         """Yield each run of rows with its window; None is the NULL partition.
 

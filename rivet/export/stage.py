@@ -97,14 +97,15 @@ class Stager:
         """
         if self._open is None or self._open.partition.path != partition.path:
             self.end_partition()
+            files: list[StagedFile] = []
             writer = PartitionWriter(
                 rows.schema,
                 self._settings,
-                lambda number: self._begin_part(partition, number),
+                lambda number: self._begin_part(partition, number, files),
                 self._finisher.submit,
             )
             self._open = _OpenPartition(
-                partition, writer, self._clock(), self._row_group(), next(self._encoders)
+                partition, writer, self._clock(), self._row_group(), next(self._encoders), files
             )
         while (rows := self._open.gathered.fill(rows)).num_rows:
             self._encode_gathered(self._open)
@@ -118,6 +119,16 @@ class Stager:
             self._closed.append(
                 ended.encoder.submit(self._close, ended.partition, ended.writer, ended.begun_at)
             )
+
+    def drop_partition(self) -> None:
+        """Forget the partition under way, and discard what was staged of it."""
+        dropped, self._open = self._open, None
+        if dropped is None:
+            return
+        dropped.encoder.submit(dropped.writer.close).result()
+        self._finisher.wait()
+        for file in dropped.files:
+            self._files.pop(id(file)).discard()
 
     def add_empty(self, partition: Partition) -> None:
         """Stage a partition without rows: a manifest and a marker, no part."""
@@ -157,9 +168,12 @@ class Stager:
 
         self._encoding.append(partition.encoder.submit(encode))
 
-    def _begin_part(self, partition: Partition, number: int) -> tuple[str, StagedFile]:
+    def _begin_part(
+        self, partition: Partition, number: int, files: list[StagedFile]
+    ) -> tuple[str, StagedFile]:
         name = self._part_name(partition, number)
-        return name, self._begin(partition.child(name))
+        files.append(self._begin(partition.child(name)))
+        return name, files[-1]
 
     def _begin(self, path: str) -> StagedFile:
         file = self._stage(path)
@@ -194,6 +208,7 @@ class _OpenPartition:
     begun_at: str
     gathered: RowGroup
     encoder: ThreadPoolExecutor
+    files: list[StagedFile]
 
 
 class _Budget:

@@ -18,7 +18,7 @@ from tests.run.command import run_command, write_config
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import SECOND_NIGHT, assert_equal, assert_valid, export_file, make_events, source_rows
 from tests.run.running import by_day, run_one, run_well
-from tests.run.trees import is_ready, manifests, rows_by_glob, rows_by_manifest
+from tests.run.trees import NULL, is_ready, manifests, rows_by_glob, rows_by_manifest, snapshot
 
 KINDS = {"part": ".parquet", "manifest": "manifest.json", "marker": "_SUCCESS"}
 
@@ -142,3 +142,75 @@ def test_on_error_says_whether_others_go_on(
     for name in ("first", "last"):
         assert_equal(tmp_path / name, sqlite_database)
         assert_valid(tmp_path / name)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "one scan each": {"scan": "per_partition"},
+    "scans of several": {"max_scan_rows": 5},
+}
+
+
+@pytest.mark.parametrize("label", ["2023-01-01", "2023-01-06", "2023-01-09", NULL])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_a_value_that_does_not_fit_fails_its_partition_alone(
+    tmp_path: Path, database: AnyDatabase, engine: str, way: str, label: str
+) -> None:
+    """Where several scans read counted windows, only that of the value is not published, at any place."""
+    make_events(database, engine)
+    database.execute("CREATE INDEX by_day ON events (created_at)")
+    root = tmp_path / "tree"
+    export = by_day(root, columns={"id": "int8"}, **WAYS[way])
+    run_well(tmp_path, database.source, export)
+    old = rows_by_manifest(root)
+    database.execute("UPDATE events SET note = 'new'")
+    moment = "NULL" if label == NULL else f"'{label} 12:00:00'"
+    database.execute(f"INSERT INTO events VALUES (1000, {moment}, 'too large')")
+
+    outcome = run_one(tmp_path, database.source, export)
+
+    assert (outcome.status, outcome.exit_code) == ("failed", 2)
+    assert f"1 of {len(old) + (label not in old)} partitions failed" in (outcome.error or "")
+    assert "column 'id'" in (outcome.error or "")
+    rows = source_rows(database)
+    expected = {known: found for known, found in rows.items() if known != label}
+    expected |= {known: found for known, found in old.items() if known == label}
+    assert rows_by_manifest(root) == expected
+    assert rows_by_glob(root) == sorted((r for found in expected.values() for r in found), key=repr)
+    file = export_file(root)
+    assert (file["status"], file["source_rows"]) == ("partial", sum(map(len, rows.values())))
+    assert {e["value"]: e["state"] for e in file["partitions"]} == {
+        known: "failed" if known == label else "live" for known in rows
+    }
+    verdict = validate(LocalDestination(root), "", depth="full", strict=False)
+    assert {f.code for f in verdict.findings} == {Code.EXPORT_PARTIAL, Code.PARTITION_FAILED}
+
+    database.execute("UPDATE events SET id = 100 WHERE id = 1000")
+    again = run_well(tmp_path, database.source, {**export, "resume": "reuse"}, validate=True)
+    assert again.partitions_unread == len(rows) - 1
+    assert rows_by_manifest(root) == source_rows(database)
+
+
+@pytest.mark.parametrize(
+    ("way", "on_error"),
+    [({"scan": "single"}, "continue"), ({"scan": "per_partition"}, "stop")],
+)
+def test_a_value_that_does_not_fit_one_scan_keeps_all_back(
+    tmp_path: Path,
+    postgres_database: AnyDatabase,
+    capsys: pytest.CaptureFixture[str],
+    way: dict[str, Any],
+    on_error: str,
+) -> None:
+    """With one scan, whose total is the proof, or with `on_error: stop`, the tree stays as it was."""
+    make_events(postgres_database, "postgres")
+    root = tmp_path / "tree"
+    export = by_day(root, columns={"id": "int8"}, **way)
+    run_well(tmp_path, postgres_database.source, export)
+    before = snapshot(root)
+    postgres_database.execute("INSERT INTO events VALUES (1000, '2023-01-02', 'too large')")
+    config = write_config(tmp_path, postgres_database.source, export, on_error=on_error)
+
+    assert run_command(capsys, "run", "--config", config).exit_code == 2
+
+    assert snapshot(root) == before

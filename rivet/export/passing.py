@@ -1,0 +1,154 @@
+"""Passes the rows of all scans on to a stager, partition after partition."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from rivet.errors import ColumnError
+from rivet.export.scan import Account, Shape, agree
+from rivet.export.split import Splitter
+from rivet.plan.layout import Partition
+from rivet.plan.scans import Scan
+from rivet.plan.selection import EVERYTHING, Selection
+from rivet.plan.windows import Window
+from rivet.source.protocol import Batches
+
+
+class RowTaker(Protocol):
+    """What takes the rows: the stager."""
+
+    def write(self, partition: Partition, rows: pa.RecordBatch) -> None:
+        """Take the next rows of a partition."""
+
+    def end_partition(self) -> None:
+        """End the partition under way."""
+
+    def drop_partition(self) -> None:
+        """Forget the partition under way."""
+
+
+def run_scans(
+    scans: Sequence[Scan],
+    read: Callable[[Scan], AbstractContextManager[Batches]],
+    taker: RowTaker,
+    account: Account,
+    *,
+    shape: Shape,
+    splitter: Splitter | None,
+    partition_of: Callable[[Window | None], Partition],
+    selection: Selection = EVERYTHING,
+    alone: Callable[[Scan], Mapping[str, Scan] | None] = lambda _: None,
+    on_rows: Callable[[int], None],
+    on_passed: Callable[[], None],
+) -> None:
+    """Read all scans in order, cut them into partitions, and hand the rows to the taker.
+
+    Args:
+        account: Counts what comes through; of a partition that has ended it holds everything.
+        splitter: Cuts batches into partitions; None without `partition_by`.
+        selection: The rows of other windows are counted, and not taken.
+        alone: Gives by path, in order, the partitions that a scan reads and a scan of each by itself; None
+            where they cannot be read so. By it those that hold a value which does not fit fail alone.
+        on_rows: Told the rows so far, after each batch.
+        on_passed: Told whenever the scan has passed a partition, which has then ended in the taker.
+
+    Raises:
+        IntegrityError: A scan's rows are not those that the server said it sent, or that the probe
+            counted; or the order went back.
+        ColumnError: A value does not fit, and its partition cannot be read by itself.
+    """
+    passing = _Passing(taker, account, shape, splitter, partition_of, selection, on_rows, on_passed)
+    left = deque(scans)
+    while left:
+        scan = left.popleft()
+        what = f"scan {len(scans) - len(left)} of {len(scans)}"
+        before = account.rows
+        try:
+            with read(scan) as batches:
+                passing.take(scan, batches)
+                sent = batches.server_rows
+        except ColumnError as error:
+            partitions = alone(scan)
+            if partitions is None:
+                raise
+            left.extendleft(reversed(passing.go_back(scan, partitions, error)))
+            continue
+        agree(what, account.rows - before, sent, "the server says it sent")
+        if scan.expected_rows is not None:
+            agree(what, sent, scan.expected_rows, "the probe counted")
+    taker.end_partition()
+    account.span = None if splitter is None else splitter.span
+
+
+@dataclass(slots=True)
+class _Passing:
+    """The passing of rows into a taker.
+
+    Attributes:
+        current: Path of the partition under way in the taker, or None.
+    """
+
+    taker: RowTaker
+    account: Account
+    shape: Shape
+    splitter: Splitter | None
+    partition_of: Callable[[Window | None], Partition]
+    selection: Selection
+    on_rows: Callable[[int], None]
+    on_passed: Callable[[], None]
+    current: str | None = None
+
+    def take(self, scan: Scan, batches: Batches) -> None:
+        """Pass all rows of a scan on."""
+        for batch in batches:
+            start = 0
+            for window, rows in self._runs(scan, self.shape.rows(batch)):
+                partition = self.partition_of(window)
+                if self.current is not None and partition.path != self.current:
+                    self.taker.end_partition()
+                    self.on_passed()
+                    self.current = None
+                marked = self.shape.marked(batch, start, rows.num_rows)
+                self.account.add(partition.path, rows.num_rows, marked)
+                start += rows.num_rows
+                if self.splitter is None or self.selection.holds(window):
+                    self.current = partition.path
+                    self.taker.write(partition, self.shape.written(rows))
+                else:
+                    self.account.left_out.add(partition.path)
+            self.on_rows(self.account.rows)
+
+    def go_back(self, scan: Scan, partitions: Mapping[str, Scan], error: ColumnError) -> list[Scan]:
+        """Forget the partition under way, and give the scans that are to be read in place of one that failed.
+
+        A scan of one partition has none: that partition has failed.
+        """
+        if self.current is not None and self.current in partitions:
+            self.taker.drop_partition()
+            self.account.forget(self.current)
+            self.current = None
+        again = [one for path, one in partitions.items() if path not in self.account.by_path]
+        if self.splitter is not None and again:
+            self.splitter.go_back(again[0].start)
+        if len(partitions) > 1:
+            return again
+        start, splitter = scan.start, self.splitter
+        partition = self.partition_of(
+            None if start is None or splitter is None else splitter.window_of(start)
+        )
+        self.account.failed[partition.path] = partition, error
+        return []
+
+    def _runs(self, scan: Scan, rows: pa.RecordBatch) -> Iterable[tuple[Window | None, pa.RecordBatch]]:
+        """Cut rows into partitions; those of a chunk are of one."""
+        if self.splitter is None:
+            return [(None, rows)]
+        if scan.chunk is None:
+            return self.splitter.split(rows)
+        return self.splitter.within(rows, None if scan.start is None else self.splitter.window_of(scan.start))
