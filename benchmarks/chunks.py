@@ -116,7 +116,7 @@ def _longest(directory: Path) -> float:
     ) -> AbstractContextManager[Batches]:
         return timed(read(pages, relation, column, scan))
 
-    Pages.read = watched  # type: ignore[method-assign]
+    Pages.read = watched  # type: ignore[method-assign,assignment]
     try:
         outcome = run(load_settings(directory / "rivet.yaml", {}), listener=lambda _: None)
     finally:

@@ -98,11 +98,12 @@ def test_wherever_a_run_failed_no_chunk_of_a_finished_partition_is_read_again(
     """With `resume: reuse` the next run reads the chunks of what is missing alone, and the tree is right."""
     monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 1)
     rows = sum(map(len, source_rows(events).values()))
-    number, before = 0, list[Scan]()
+    seen: list[Scan] = []
+    number = 0
     for number in itertools.count(step=3):
         root = tmp_path / str(number)
         export = by_day(root, publish="eager", resume="reuse", vanished="keep", **WAYS[way])
-        with _chunks(failing_at=number) as before:
+        with _chunks(failing_at=number) as seen:
             outcome = run_one(tmp_path, events.source, export)
         if outcome.status == "complete":
             break
@@ -112,11 +113,11 @@ def test_wherever_a_run_failed_no_chunk_of_a_finished_partition_is_read_again(
             run_well(tmp_path, events.source, export)
 
         # The partition in hand is not finished, nor is the one before it that has not been passed.
-        finished = {chunk.start for chunk in before} - {chunk.start for chunk in before[-1:]}
+        finished = {chunk.start for chunk in seen} - {chunk.start for chunk in seen[-1:]}
         assert finished.isdisjoint(chunk.start for chunk in chunks)
         assert sum(chunk.expected_rows or 0 for chunk in chunks) == rows - sum(
-            chunk.expected_rows or 0 for chunk in before if chunk.start in finished
+            chunk.expected_rows or 0 for chunk in seen if chunk.start in finished
         )
         assert rows_by_manifest(root) == source_rows(events)
         assert_valid(root)
-    assert number >= len(before) == rows
+    assert number >= len(seen) == rows
