@@ -98,14 +98,13 @@ def test_wherever_a_run_failed_no_chunk_of_a_finished_partition_is_read_again(
     """With `resume: reuse` the next run reads the chunks of what is missing alone, and the tree is right."""
     monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 1)
     rows = sum(map(len, source_rows(events).values()))
-    seen: list[Scan] = []
-    number = 0
     for number in itertools.count(step=3):
         root = tmp_path / str(number)
         export = by_day(root, publish="eager", resume="reuse", vanished="keep", **WAYS[way])
         with _chunks(failing_at=number) as seen:
             outcome = run_one(tmp_path, events.source, export)
         if outcome.status == "complete":
+            assert number >= len(seen) == rows
             break
         assert (outcome.exit_code, outcome.error) == (3, "the server went away")
 
@@ -120,4 +119,3 @@ def test_wherever_a_run_failed_no_chunk_of_a_finished_partition_is_read_again(
         )
         assert rows_by_manifest(root) == source_rows(events)
         assert_valid(root)
-    assert number >= len(seen) == rows
