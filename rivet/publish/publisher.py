@@ -225,7 +225,7 @@ class Publisher:
             if (error := failed.get(staged.partition.path)) is None
             or self.failures.put_back(staged, self._pending(staged), error)
         ]
-        self._delete(name for staged in wave for name in self._old_parts(staged.partition.path))
+        self._remove_old_parts([staged.partition.path for staged in wave])
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._standing.entries[entry.path] = entry
@@ -241,10 +241,16 @@ class Publisher:
         for name in (SUCCESS_FILE, self._layout.manifest_name):
             self._delete(child(path, name) for path in directories)
             self._destination.settle(directories)
-        self._delete(name for path in directories for name in self._old_parts(path))
+        self._remove_old_parts(directories)
         for entry in wave:
             del self._standing.entries[entry.path]
             self.tally.removed += 1
+
+    def _remove_old_parts(self, directories: Sequence[str]) -> None:
+        """Remove them for good: once the export file lists no part of their run, they would be foreign."""
+        old = {path: names for path in directories if (names := self._old_parts(path))}
+        self._delete(name for names in old.values() for name in names)
+        self._destination.settle(old)
 
     def _delete(self, names: Iterable[str]) -> None:
         self._destination.delete(fenced(self._fence, names))

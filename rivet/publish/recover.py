@@ -36,6 +36,8 @@ def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) 
         destination.sweep({tree.export.run_id} | ({pending.run_id} if pending else set()))
     garbage = _garbage(destination, layout, tree)
     destination.delete(fenced(fence, garbage))
+    # For good: once the export file records another run, what came back would be foreign.
+    destination.settle({name.rpartition("/")[0] for name in garbage})
     if pending is None and not garbage:
         return tree
     sizes, versions = list_tree(destination, layout)
