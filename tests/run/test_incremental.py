@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rivet.destination.local import LocalDestination, LocalStaged
+from rivet.errors import DestinationUnavailable
 from rivet.publish.publisher import Publisher
 from tests.run.changing import (
     DAYS,
@@ -22,7 +26,7 @@ from tests.run.command import run_command, write_config
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import assert_valid, export_file
 from tests.run.running import run_one, run_well
-from tests.run.trees import NULL, manifests
+from tests.run.trees import NULL, manifests, rows_by_manifest
 from tests.servers.database import Database
 
 SECOND, THIRD, SIXTH = DAYS[1], DAYS[2], DAYS[5]
@@ -441,3 +445,59 @@ def test_with_indexes_no_statement_passes_over_the_table(
 def _query(statement: str) -> str:
     """Give the query that a COPY reads, or the statement itself."""
     return statement.removeprefix("COPY (").rpartition(") TO STDOUT")[0] or statement
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_partition_that_failed_is_read_again(
+    tmp_path: Path, database: AnyDatabase, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the watermark has gone on with the others, the next run makes it whole."""
+    make_orders(database, engine)
+    root = tmp_path / "tree"
+    run_well(tmp_path, database.source, by_change(root))
+    old = orders(database)
+    database.execute(f"UPDATE orders SET note = 'x', updated_at = '{NEXT}' WHERE id IN (20, 30)")
+    publish = LocalDestination.publish
+
+    def refusing(destination: LocalDestination, staged: Sequence[LocalStaged]) -> None:
+        if any(f"={SECOND}/" in file.target for file in staged):
+            raise DestinationUnavailable("no room")
+        publish(destination, staged)
+
+    monkeypatch.setattr(LocalDestination, "publish", refusing)
+    assert run_one(tmp_path, database.source, by_change(root)).exit_code == 3
+    monkeypatch.undo()
+    assert_holds(root, mixed(old, orders(database), {THIRD}))
+    assert export_file(root)["watermark"]["value"] == NEXT.replace(" ", "T")
+
+    run_well(tmp_path, database.source, by_change(root), validate=True)
+
+    assert_holds(root, orders(database))
+    assert export_file(root)["status"] == "complete"
+
+
+@pytest.mark.parametrize(("engine", "indexed"), [("sqlite", True), ("postgres", True), ("mariadb", False)])
+def test_very_many_days_that_lie_apart_are_read_together(
+    tmp_path: Path, database: AnyDatabase, engine: str, indexed: bool
+) -> None:
+    """Of 700 days every other one has changed: their gaps are read with them, and not written."""
+    first = dt.datetime(2020, 1, 1)
+    days = [(n, first + dt.timedelta(days=n)) for n in range(700)]
+    values = ", ".join(f"({n}, '{day}', '2023-01-01 00:00:00', 'first')" for n, day in days)
+    database.execute(f"{orders_table(engine)}; INSERT INTO orders VALUES {values}, (-1, NULL, NULL, 'first')")
+    if indexed:
+        database.execute("CREATE INDEX by_day ON orders (created_at)")
+    root = tmp_path / "tree"
+    run_well(tmp_path, database.source, by_change(root))
+    database.execute(
+        "UPDATE orders SET note = 'silent' WHERE id % 2 = 1; "
+        "UPDATE orders SET note = 'told', updated_at = '2023-01-02 00:00:00' WHERE id % 2 = 0; "
+        "UPDATE orders SET updated_at = '2022-01-01 00:00:00' WHERE id % 2 = 1"
+    )
+
+    outcome = run_well(tmp_path, database.source, by_change(root))
+
+    assert (outcome.partitions_written, outcome.partitions_unread) == (350, 350)
+    notes = {row[0]: row[3] for rows in rows_by_manifest(root).values() for row in rows}
+    assert notes == {-1: "first", **{n: "first" if n % 2 else "told" for n, _ in days}}
+    assert_valid(root)
