@@ -23,4 +23,6 @@ def global_settings(database: Database, **values: object) -> Iterator[None]:
 
 
 def _literal(value: object) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+    return str(value)
