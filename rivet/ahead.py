@@ -13,8 +13,9 @@ from typing import Self
 
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
+from rivet.export.order import Order
 from rivet.export.pages import Pages
-from rivet.export.sort import Order, SortedBatches
+from rivet.export.sort import SortedBatches
 from rivet.export.temporary import free_bytes
 from rivet.plan.scans import Reach, Scan, Sorter, choose_sorter
 from rivet.source.protocol import Batches, Session

@@ -7,18 +7,18 @@ NULL is an empty unquoted value, empty text an empty quoted one. No Python objec
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from rivet.errors import ColumnError, SourceUnavailable
-from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
-from rivet.source.arrow import arrow_schema, arrow_type
-from rivet.source.from_text import bytes_of_hex, check_infinities, from_text
-from rivet.source.misfit import Misfit, first_refused, in_row, refused_value, shown_value
+from rivet.plan.schema import Column, Fidelity, Kind
+from rivet.source.arrow import arrow_type
+from rivet.source.decoding import Decoder
+from rivet.source.from_text import check_infinities, from_text
+from rivet.source.misfit import Misfit, shown_value
 from rivet.wording import counted
 
 MAX_BLOCK_BYTES = 2**31 - 2  # the CSV reader counts bytes, and Arrow's strings their offsets, in 32 bits
@@ -30,19 +30,9 @@ _COLUMN_PROBLEM = re.compile(
 _READ_AS_TEXT = frozenset({Kind.LIST, Kind.DURATION, Kind.UUID, Kind.JSON})
 _READ_AS_BYTES = frozenset({Kind.STRING, Kind.BINARY})
 
-T = TypeVar("T")
 
-
-class CsvDecoder:
-    """Decode blocks into batches of exactly `arrow_schema(columns)`, and of markers after them.
-
-    Binary values are the bytes themselves, or, with hex_binary, two hexadecimal digits for each byte. Any
-    ASCII sign may be the quote.
-
-    Args:
-        nulled: Names of bool columns that the rows hold after all others, none of them NULL.
-        row_names: Names of the columns by whose values people find a row.
-    """
+class CsvDecoder(Decoder):
+    """Decode blocks of CSV; binary values are the bytes themselves. Any ASCII sign may be the quote."""
 
     def __init__(
         self,
@@ -50,17 +40,10 @@ class CsvDecoder:
         *,
         nulled: Sequence[str] = (),
         row_names: Sequence[str] = (),
-        hex_binary: bool = False,
         quote: str = '"',
     ) -> None:
-        markers = [Column(name, ColumnType(Kind.BOOL), "a marker of NULL") for name in nulled]
-        self.schema = pa.schema([*arrow_schema(columns), *(pa.field(m.name, pa.bool_()) for m in markers)])
-        self._columns = (*columns, *markers)
-        self._tellers = [i for name in row_names for i, c in enumerate(columns) if c.name == name]
-        self._rows = 0
+        super().__init__(columns, nulled=nulled, row_names=row_names)
         self._texts = [i for i, c in enumerate(self._columns) if _is_read_as_text(c)]
-        self._hex_binary = hex_binary
-        self._hex = self._of_kind(Kind.BINARY) if hex_binary else []
         self._floats = self._of_kind(Kind.FLOAT32, Kind.FLOAT64)
         self._decimals = self._of_kind(Kind.DECIMAL)
         # By position: names may repeat after a reader's folding, and the schema is put on at the end.
@@ -73,13 +56,7 @@ class CsvDecoder:
             ignore_empty_lines=False,  # with one column, an empty line is a NULL row
         )
 
-    def decode(self, block: bytes) -> pa.RecordBatch:
-        """Decode one block of whole rows; it must not be empty.
-
-        Raises:
-            ColumnError: A value does not fit its column's type, or its bytes are not UTF-8.
-            SourceUnavailable: The block ends inside a row, or a row has not the number of columns.
-        """
+    def _decoded(self, block: bytes) -> pa.RecordBatch:
         if not block.endswith(b"\n"):
             raise SourceUnavailable("the server's data ended inside a row")
         if len(block) > MAX_BLOCK_BYTES:
@@ -87,24 +64,6 @@ class CsvDecoder:
                 f"a row takes {len(block)} bytes as text, expected at most {MAX_BLOCK_BYTES}",
                 hint="leave its largest column out, or cut it in the query",
             )
-        try:
-            batch = self._decoded(block)
-        except Misfit as misfit:
-            place = "" if misfit.row is None else ", " + self._place_of(block, misfit.row)
-            raise refused_value(self._columns[misfit.index], str(misfit), place) from misfit
-        self._rows += batch.num_rows
-        return batch
-
-    def _place_of(self, block: bytes, row: int) -> str:
-        if not self._tellers:
-            return in_row(self._rows + row + 1, ())
-        names = [self._names[i] for i in self._tellers]
-        table = self._read(block, _convert_options(dict.fromkeys(names, pa.binary()), names))
-        values = (column[row].as_py() for column in table.columns)
-        shown = [(self._columns[i], value) for i, value in zip(self._tellers, values, strict=True)]
-        return in_row(self._rows + row + 1, [(c.name, self._shown(c, value)) for c, value in shown])
-
-    def _decoded(self, block: bytes) -> pa.RecordBatch:
         try:
             table = self._read(block, self._options)
         except pa.ArrowInvalid as exc:
@@ -114,18 +73,15 @@ class CsvDecoder:
             self._check_infinities(block, index, arrays[index])
         for index in self._decimals:
             self._check_precision(index, arrays[index])
-        for index in self._hex:
-            arrays[index] = self._converted(index, bytes_of_hex, arrays[index])
         for index in self._texts:
             arrays[index] = self._typed(index, arrays[index])
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _shown(self, column: Column, value: bytes | None) -> str | None:
-        if value is None:
-            return None
-        if column.type.kind is Kind.BINARY:
-            return shown_value(column, "0x" + (value.decode() if self._hex_binary else value.hex()))
-        return shown_value(column, value.decode(errors="backslashreplace"))
+    def _shown(self, block: bytes, row: int, indexes: Sequence[int]) -> list[str | None]:
+        names = [self._names[i] for i in indexes]
+        table = self._read(block, _convert_options(dict.fromkeys(names, pa.binary()), names))
+        values = (column[row].as_py() for column in table.columns)
+        return [_shown(self._columns[i], value) for i, value in zip(indexes, values, strict=True)]
 
     def _of_kind(self, *kinds: Kind) -> list[int]:
         return [i for i, c in enumerate(self._columns) if c.type.kind in kinds and i not in self._texts]
@@ -158,12 +114,6 @@ class CsvDecoder:
         is_free = column.fidelity is Fidelity.LOSSY
         return self._converted(index, lambda texts: from_text(texts, column.type, is_free=is_free), texts)
 
-    def _converted(self, index: int, convert: Callable[[pa.Array], T], values: pa.Array) -> T:
-        try:
-            return convert(values)
-        except (ValueError, pa.ArrowCapacityError) as exc:
-            raise Misfit(index, str(exc), first_refused(values, convert)) from exc
-
     def _check_precision(self, index: int, values: pa.Array) -> None:
         """Refuse a value of more digits than the type has: the reader lets it pass."""
         self._converted(index, lambda values: values.validate(full=True), values)
@@ -177,6 +127,13 @@ class CsvDecoder:
             )
         row = None if match[2] is None else int(match[2]) - 1
         return Misfit(int(match[1]), match[3], row)
+
+
+def _shown(column: Column, value: bytes | None) -> str | None:
+    if value is None:
+        return None
+    is_binary = column.type.kind is Kind.BINARY
+    return shown_value(column, "0x" + value.hex() if is_binary else value.decode(errors="backslashreplace"))
 
 
 def _is_read_as_text(column: Column) -> bool:

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rivet.errors import SourceUnavailable, SpillUnavailable
-from rivet.export import sort, temporary
-from rivet.export.sort import Order, SortedBatches
+from rivet.export import sort, sorter, temporary
+from rivet.export.order import Order
+from rivet.export.sort import SortedBatches
 
 Row = tuple[int, int | None]
 
@@ -76,11 +77,12 @@ SIZES = [
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Sizes:
     """Make the sorter work in small steps."""
     chosen: Sizes = request.param
-    monkeypatch.setattr(sort, "RUN_BYTES", chosen.run)
-    monkeypatch.setattr(sort, "MEMORY_BYTES", chosen.memory)
-    monkeypatch.setattr(sort, "_PIECE_BYTES", chosen.piece)
-    monkeypatch.setattr(sort, "_LEAST_PIECE_BYTES", chosen.piece)
-    monkeypatch.setattr(sort, "_ROUND_BYTES", chosen.round)
+    monkeypatch.setattr(sorter, "RUN_BYTES", chosen.run)
+    monkeypatch.setattr(sorter, "_LEAST_RUN_BYTES", chosen.run // 2)
+    monkeypatch.setattr(sorter, "MEMORY_BYTES", chosen.memory)
+    monkeypatch.setattr(sorter, "_PIECE_BYTES", chosen.piece)
+    monkeypatch.setattr(sorter, "_LEAST_PIECE_BYTES", chosen.piece)
+    monkeypatch.setattr(sorter, "_ROUND_BYTES", chosen.round)
     return chosen
 
 
@@ -187,13 +189,13 @@ def many_rows(number: int) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize(
-    ("make", "batches", "most"), [(large_row, 20, 4 * 8 * MIB), (many_rows, 100, 32 * MIB)]
+    ("make", "batches", "most"), [(large_row, 20, 4 * 8 * MIB), (many_rows, 100, 56 * MIB)]
 )
 def test_memory_holds_a_part_of_the_rows(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[int], pa.RecordBatch], batches: int, most: int
 ) -> None:
-    """Rows larger than a run pass one by one, and of many rows as many as a run or a round has."""
-    monkeypatch.setattr(sort, "MEMORY_BYTES", 0)
+    """Rows larger than a run pass one by one, and of many rows as many as three runs have, or a round."""
+    monkeypatch.setattr(sorter, "MEMORY_BYTES", 0)
     made = Made(batches, make)
     last = 0
     with SortedBatches(made, Order(".at")) as scan:
@@ -242,7 +244,7 @@ def test_a_scan_that_does_not_hear_does_not_hold_up_the_end(monkeypatch: pytest.
 
 def test_a_file_may_take_and_give_less_than_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Systems move no more than 2 GiB at once, and one row may be larger."""
-    monkeypatch.setattr(sort, "MEMORY_BYTES", 0)
+    monkeypatch.setattr(sorter, "MEMORY_BYTES", 0)
 
     class Slow(io.BytesIO):
         def write(self, data: Any) -> int:
@@ -258,7 +260,7 @@ def test_a_file_may_take_and_give_less_than_it_is_asked(monkeypatch: pytest.Monk
 
 def test_no_directory_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no directory can be written to, the error says so, and `auto` sees no room."""
-    monkeypatch.setattr(sort, "MEMORY_BYTES", 0)
+    monkeypatch.setattr(sorter, "MEMORY_BYTES", 0)
     monkeypatch.setenv("TMPDIR", "/nowhere")
 
     def none() -> str:
@@ -275,7 +277,7 @@ def test_no_directory_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_no_room_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where temporary files find no room, the error names the place and the mends."""
-    monkeypatch.setattr(sort, "MEMORY_BYTES", 0)
+    monkeypatch.setattr(sorter, "MEMORY_BYTES", 0)
 
     class Full:
         def write(self, _data: object) -> int:
@@ -290,3 +292,15 @@ def test_no_room_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
         assert caught.value.exit_code == 3
         assert caught.value.hint is not None
         assert "TMPDIR" in caught.value.hint
+
+
+def test_rows_that_mostly_come_in_order_leave_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretches in order pass as they came; one that begins below the last, and NULL, find their place."""
+    monkeypatch.setattr(sorter, "_LEAST_RUN_BYTES", 1)
+    monkeypatch.setattr(sorter, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(sorter, "_LEAST_PIECE_BYTES", 1)
+    stretch: list[Row] = [(n, n) for n in range(100)]
+
+    rows = sorted_rows(batches_of([*stretch, *stretch[50:], (7, None), *stretch[:20]], TYPES[1], 10))
+
+    assert [value for _, value in rows] == [*sorted([*range(100), *range(50, 100), *range(20)]), None]

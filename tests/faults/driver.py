@@ -19,7 +19,7 @@ import boto3
 import botocore.session
 
 import rivet.config.load
-import rivet.export.sort
+import rivet.export.sorter
 import rivet.source.mysql.source
 import rivet.source.pipe
 import rivet.source.postgres.source

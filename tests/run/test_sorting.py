@@ -56,8 +56,8 @@ def test_whoever_sorts_the_tree_is_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Sorted by Rivet in temporary files, the parts have the bytes that they have sorted by the source."""
-    monkeypatch.setattr("rivet.export.sort.MEMORY_BYTES", 0)
-    monkeypatch.setattr("rivet.export.sort.RUN_BYTES", 500_000)
+    monkeypatch.setattr("rivet.export.sorter.MEMORY_BYTES", 0)
+    monkeypatch.setattr("rivet.export.sorter.RUN_BYTES", 500_000)
     database.execute(
         f"CREATE TABLE events (id int PRIMARY KEY, created_at {MOMENT[engine]}, note varchar(400))"
     )

@@ -13,7 +13,8 @@ import pytest
 from rivet.config.settings import SourceSettings
 from rivet.config.url import parse_url
 from rivet.errors import SourceError
-from rivet.export.sort import Order, SortedBatches
+from rivet.export.order import Order
+from rivet.export.sort import SortedBatches
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Override
 from rivet.source.arrow import arrow_schema

@@ -23,9 +23,9 @@ def columns(*types: Kind | ColumnType) -> list[Column]:
     ]
 
 
-def decode(block: bytes, *types: Kind | ColumnType, hex_binary: bool = False) -> list[list[object]]:
+def decode(block: bytes, *types: Kind | ColumnType) -> list[list[object]]:
     """Decode a block and list its columns' values, after Arrow's own full check of the batch."""
-    batch = CsvDecoder(columns(*types), hex_binary=hex_binary).decode(block)
+    batch = CsvDecoder(columns(*types)).decode(block)
     batch.validate(full=True)
     assert batch.schema.equals(arrow_schema(columns(*types)), check_metadata=True)
     return [column.to_pylist() for column in batch.columns]
@@ -49,7 +49,7 @@ def test_null_empty_and_words_stay_apart() -> None:
 @pytest.mark.parametrize("kind", [Kind.STRING, Kind.INT64, Kind.BOOL, Kind.DATE, Kind.BINARY])
 def test_one_column_of_nulls_keeps_its_rows(kind: Kind) -> None:
     """Empty lines of a single column are NULL rows, not blank lines."""
-    assert decode(b"\n\n\n", kind, hex_binary=True) == [[None, None, None]]
+    assert decode(b"\n\n\n", kind) == [[None, None, None]]
 
 
 def test_line_breaks_inside_values_are_kept() -> None:
@@ -128,20 +128,11 @@ def test_instants_are_brought_to_utc() -> None:
     assert [str(v) for v in values] == ["2020-05-04 21:00:00.500000+00:00", "2020-05-04 18:30:00+00:00"]
 
 
-def test_binary_raw_and_hex() -> None:
-    """Any bytes arrive, raw in quotes or as hexadecimal digits, with NULL and empty apart."""
+def test_binary_values_arrive_as_they_are() -> None:
+    """Any bytes arrive, raw in quotes, with NULL and empty apart."""
     every_byte = bytes(range(256))
     raw = b'"' + every_byte.replace(b'"', b'""') + b'",1\n,2\n"",3\n'
     assert decode(raw, Kind.BINARY, Kind.INT32)[0] == [every_byte, None, b""]
-    digits = b"00ff22,1\n,2\n" + b'"",3\n' + every_byte.hex().encode() + b",4\n"
-    assert decode(digits, Kind.BINARY, Kind.INT32, hex_binary=True)[0] == [
-        b"\x00\xff\x22",
-        None,
-        b"",
-        every_byte,
-    ]
-    with pytest.raises(ColumnError, match="'c0'"):
-        decode(b"0g,1\n", Kind.BINARY, Kind.INT32, hex_binary=True)
 
 
 def test_a_bad_value_names_its_column_and_is_shortened() -> None:

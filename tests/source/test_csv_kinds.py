@@ -24,7 +24,7 @@ def decode(cells: Sequence[Sequence[str | None]], *columns: Column, quote: str =
         ",".join("" if c is None else f"{quote}{c.replace(quote, quote * 2)}{quote}" for c in row)
         for row in cells
     ]
-    batch = CsvDecoder(columns, hex_binary=True, quote=quote).decode(("\n".join(lines) + "\n").encode())
+    batch = CsvDecoder(columns, quote=quote).decode(("\n".join(lines) + "\n").encode())
     batch.validate(full=True)
     assert batch.schema.equals(arrow_schema(columns), check_metadata=True)
     return [column.to_pylist() for column in batch.columns]

@@ -18,8 +18,8 @@ from rivet.errors import ColumnError, SourceError
 from rivet.plan.calendar import FIRST_DAY
 from rivet.plan.schema import Column
 from rivet.plan.windows import units_per_day
+from rivet.source.block_batches import BlockBatches
 from rivet.source.csv import CsvDecoder
-from rivet.source.csv_batches import CsvBatches
 from rivet.source.mysql.connecting import Control, Row, close_snapshot, fetch_all, open_snapshot
 from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated
 from rivet.source.mysql.pinning import MAX_WARNINGS
@@ -160,7 +160,7 @@ class SnapshotReader:
             self._connection.close()
 
 
-class MysqlBatches(CsvBatches):
+class MysqlBatches(BlockBatches):
     """The rows of one scan; `server_rows` is what the server's FOUND_ROWS() said after the end."""
 
     def __init__(

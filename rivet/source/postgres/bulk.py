@@ -1,17 +1,15 @@
-"""Reads bulk rows: `COPY … TO STDOUT` in a reader's thread, its text decoded in the consumer's."""
+"""Reads bulk rows: `COPY … TO STDOUT` in a reader's thread, decoded in the consumer's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
-import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
-from rivet.source.csv import CsvDecoder
-from rivet.source.csv_batches import CsvBatches
+from rivet.source.block_batches import BlockBatches
 from rivet.source.pipe import BlockStream, ReaderThread, Write
 from rivet.source.postgres.connecting import (
     GIVE_UP,
@@ -23,6 +21,11 @@ from rivet.source.postgres.connecting import (
 )
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from rivet.source.postgres.binary import BinaryDecoder
 
 _COPIED = re.compile(r"COPY (\d+)")
 
@@ -79,7 +82,7 @@ class BulkReader:
         self._held.add(from_item)
 
     def copy(self, statement: str, *, alone: bool, by_index: bool = False) -> BlockStream:
-        """Start to read a statement's rows as CSV.
+        """Start to read a statement's rows in COPY's binary form.
 
         Args:
             alone: By one process of the server, so that rows of equal rank come in the same order each time.
@@ -95,7 +98,7 @@ class BulkReader:
             if by_index != self._is_by_index:
                 await connection.execute(planning_by_index(on=by_index))
                 self._is_by_index = by_index
-            tag: Any = await connection.copy_from_query(statement, output=write, format="csv")
+            tag: Any = await connection.copy_from_query(statement, output=write, format="binary")
             copied = _COPIED.fullmatch(tag or "")
             if copied is None:
                 raise SourceUnavailable(
@@ -114,7 +117,7 @@ class BulkReader:
             self._thread.close()
 
 
-class PostgresBatches(CsvBatches):
+class PostgresBatches(BlockBatches):
     """The rows of one `COPY`; `server_rows` is the count of the server's own end-of-data message."""
 
     def __init__(
@@ -122,7 +125,7 @@ class PostgresBatches(CsvBatches):
         take: Callable[[], BulkReader],
         give_back: Callable[[BulkReader], None],
         statement: str,
-        decoder: CsvDecoder,
+        make_decoder: Callable[[], BinaryDecoder],
         *,
         alone: bool,
         by_index: bool = False,
@@ -133,7 +136,8 @@ class PostgresBatches(CsvBatches):
         self._statement = statement
         self._alone = alone
         self._by_index = by_index
-        self._decoder = decoder
+        self._make_decoder = make_decoder
+        self._decoder: BinaryDecoder | None = None
         self._reader: BulkReader | None = None
 
     def _begin(self) -> BlockStream:
@@ -141,6 +145,8 @@ class PostgresBatches(CsvBatches):
         return self._reader.copy(self._statement, alone=self._alone, by_index=self._by_index)
 
     def _decode(self, block: bytes) -> pa.RecordBatch:
+        if self._decoder is None:  # what it loads takes as long as the server needs to send the first rows
+            self._decoder = self._make_decoder()
         return self._decoder.decode(block)
 
     def _end(self, stream: BlockStream) -> None:

@@ -1,4 +1,6 @@
-"""How each column is rendered: the SQL that gives its cell, and which of its values fit no type. Pure.
+"""How each column is rendered: the SQL that gives its cell, in what form it is sent, and what fits no type.
+
+Pure. A cell is sent in a form of its own where the decoder reads it as what the column becomes, else as text.
 
 In templates `{v}` stands for the column. Functions and types are named with their schema, since the search
 path is the user's own and may hold others of the same names.
@@ -6,21 +8,22 @@ path is the user's own and may hold others of the same names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind, Override
 from rivet.source.columns import refused_override
 from rivet.source.numbers import FLOATS, NUMBERS
 from rivet.source.postgres.numbers import holds, number_of
-from rivet.source.postgres.types import SourceType, becomes
+from rivet.source.postgres.sent import MAX_DIGITS, Sent
+from rivet.source.postgres.types import EXTENSION_TEXTS, SourceType, becomes
 
 VALUE = "{v}"
 _TEXT = "CAST({v} AS pg_catalog.text)"
 _JSON = "pg_catalog.array_to_json({v})"
-_HEX = "pg_catalog.encode({v}, 'hex')"
-# The output function's own text, where a cast to text gives another: it strips blanks or adds a netmask.
-_PRINTED = "CASE WHEN {v} IS NOT NULL THEN pg_catalog.format('%s', {v}) END"
-_CAST_DIFFERS = frozenset({"bpchar", "inet", "cidr"})
+# The output function's own text, where a cast to text gives another: it strips blanks, adds a netmask or
+# writes truth values as words. Of a composite value without values IS NOT NULL is false.
+_PRINTED = "CASE WHEN {v} IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {v}) END"
+_CAST_DIFFERS = frozenset({"bpchar", "inet", "cidr", "bool"})
 
 # What lies outside the years 1 to 9999, or is no number of finite size: the probe asks every row, so that few
 # comparisons count. A numeric of fixed digits takes no infinity (numeric.c, `apply_typmod_special`); of the
@@ -30,7 +33,7 @@ _UNFIT = {
     Kind.TIMESTAMP: "{v} < TIMESTAMP '0001-01-01' OR {v} >= TIMESTAMP '10000-01-01'",
     Kind.INSTANT: "{v} < TIMESTAMPTZ '0001-01-01 00:00+00' OR {v} >= TIMESTAMPTZ '10000-01-01 00:00+00'",
 }
-_NOT_A_NUMBER = "{v} = 'NaN'"
+NOT_A_NUMBER = "{v} = 'NaN'"
 _NOT_FINITE = "{v} <= -1e131071 OR {v} >= 1e131071"
 
 # The shortest text of a float is another number than the float itself once it is large: a whole one is
@@ -65,12 +68,30 @@ _SAME_VALUES = {("uuid", Kind.UUID), ("json", Kind.JSON), ("jsonb", Kind.JSON)}
 _FROM_TEXT = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.UUID, Kind.JSON)
 
 
+_FORMS = {
+    ("bool", Kind.BOOL): Sent.BOOL,
+    ("int2", Kind.INT16): Sent.INT2,
+    ("int4", Kind.INT32): Sent.INT4,
+    ("int8", Kind.INT64): Sent.INT8,
+    ("float4", Kind.FLOAT32): Sent.FLOAT4,
+    ("float8", Kind.FLOAT64): Sent.FLOAT8,
+    ("date", Kind.DATE): Sent.DATE,
+    ("time", Kind.TIME): Sent.TIME,
+    ("timestamp", Kind.TIMESTAMP): Sent.TIMESTAMP,
+    ("timestamptz", Kind.INSTANT): Sent.TIMESTAMP,
+    ("uuid", Kind.STRING): Sent.UUID,
+    ("uuid", Kind.UUID): Sent.UUID,
+}
+_SENT_AS_TEXT = frozenset({"text", "varchar", "bpchar", "name", "json"})
+
+
 @dataclass(frozen=True, slots=True)
 class Rendering:
     """What a column becomes, and the SQL for it.
 
     Attributes:
-        cell: Gives the value's cell.
+        cell: Gives the value's cell: text, unless `sent` says otherwise.
+        sent: In what form COPY sends it.
         unfit: True for a value that the type cannot represent and that the policy may turn into NULL; empty
             where there is none.
     """
@@ -79,6 +100,7 @@ class Rendering:
     fidelity: Fidelity
     cell: str = VALUE
     unfit: str = ""
+    sent: Sent = Sent.TEXT
 
     def column(self, name: str, source: SourceType) -> Column:
         """Describe the column."""
@@ -93,19 +115,49 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
     """
     own, fidelity = becomes(source)
     if override is None or (override.type == own and override.unit is None):
-        return Rendering(own, fidelity, _own_cell(source, own), _unfit(source, own))
+        return _as_sent(source, Rendering(own, fidelity, _own_cell(source, own), _unfit(source, own)))
     found = None if override.unit is not None else _overridden(source, override.type)
     if found is None:
         raise refused_override(name, source.shown, override, _possible(source, own))
-    return found
+    return _as_sent(source, found)
+
+
+def _as_sent(source: SourceType, found: Rendering) -> Rendering:
+    """Give a rendering the form in which its cell is sent, and where that is text, make it text."""
+    if found.type.kind is Kind.BINARY:
+        return replace(found, sent=Sent.BYTES)
+    if found.cell != VALUE:
+        return replace(found, cell=f"CAST(({found.cell}) AS pg_catalog.text)")
+    form = _form(source, found.type)
+    if form is not None:
+        return replace(found, sent=form)
+    if _is_sent_as_text(source):
+        return found
+    is_cast = source.built_in and source.name not in _CAST_DIFFERS
+    return replace(found, cell=_TEXT if is_cast else _PRINTED)
+
+
+def _form(source: SourceType, target: ColumnType) -> Sent | None:
+    """Say in which form of its own a single value is sent that is no text, or give None."""
+    if not source.built_in:
+        return None
+    if source.name == "numeric" and target.kind is Kind.DECIMAL and source.digits is not None:
+        # Of more digits, the decoder would have to reckon in more than 64 bits.
+        return Sent.NUMERIC if target.precision <= MAX_DIGITS else None
+    return _FORMS.get((source.name, target.kind))
+
+
+def _is_sent_as_text(source: SourceType) -> bool:
+    """Tell whether the form of a single value is its text."""
+    return source.made_of == "e" or (
+        source.name in (_SENT_AS_TEXT if source.built_in else EXTENSION_TEXTS) and not source.is_array
+    )
 
 
 def _own_cell(source: SourceType, own: ColumnType) -> str:
     if own.element is not None:
         return _list_cell(source, own.element.kind)
-    if source.is_array:
-        return _JSON
-    return _HEX if own.kind is Kind.BINARY else VALUE
+    return _JSON if source.is_array else VALUE
 
 
 def _list_cell(source: SourceType, element: Kind) -> str:
@@ -122,7 +174,7 @@ def _unfit(source: SourceType, target: ColumnType) -> str:
     if source.is_array:
         return ""
     if source.built_in and source.name == "numeric" and target.kind is Kind.DECIMAL:
-        return _NOT_FINITE if source.digits is None else _NOT_A_NUMBER
+        return _NOT_FINITE if source.digits is None else NOT_A_NUMBER
     return "" if source.is_text else _UNFIT.get(target.kind, "")
 
 
@@ -137,7 +189,7 @@ def _overridden(source: SourceType, target: ColumnType) -> Rendering | None:
     if kind is Kind.BINARY and _holds_text(source):
         text = _PRINTED if source.name == "bpchar" else _TEXT
         encoded = f"pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())"
-        return Rendering(target, Fidelity.EXACT, _HEX.replace(VALUE, encoded))
+        return Rendering(target, Fidelity.EXACT, encoded)
     number = number_of(source) if kind in NUMBERS else None
     if number is not None:
         fidelity = Fidelity.EXACT if holds(number, target) else Fidelity.LOSSY

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
 
@@ -16,10 +16,8 @@ from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
-from rivet.source.csv import CsvDecoder
 from rivet.source.postgres import changes, describing
 from rivet.source.postgres.bulk import BulkReader, Contended, PostgresBatches
-from rivet.source.postgres.chunk_questions import PostgresChunking
 from rivet.source.postgres.chunking import chunk_statement
 from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, planning_by_index, run_text
 from rivet.source.postgres.errors import translated
@@ -27,10 +25,15 @@ from rivet.source.postgres.login import Login
 from rivet.source.postgres.statements import (
     PostgresRelation,
     count_statement,
+    ends_statement,
     probe_statement,
     read_statement,
 )
 from rivet.source.protocol import Batches, Probe, Relation, Request
+
+if TYPE_CHECKING:
+    from rivet.source.postgres.binary import BinaryDecoder
+    from rivet.source.postgres.chunk_questions import PostgresChunking
 
 # How often DDL may come in between the locks of our two connections before a run gives up.
 _ROUNDS = 10
@@ -42,7 +45,7 @@ class PostgresSession:
 
     engine = "postgres"
     reads_while_asked = True
-    advised_sorter = Sorter.SOURCE
+    advised_sorter = Sorter.RIVET
 
     def __init__(self, login: Login, connection: sqlalchemy.Connection, reader: BulkReader) -> None:
         self._login = login
@@ -57,6 +60,8 @@ class PostgresSession:
     @property
     def chunking(self) -> PostgresChunking:
         """Give what answers the questions of `mode: chunked`."""
+        from rivet.source.postgres.chunk_questions import PostgresChunking
+
         return PostgresChunking(self._rows, self._explain, _on_axis)
 
     def describe(self, request: Request) -> Relation:
@@ -72,23 +77,20 @@ class PostgresSession:
         return self._described(request)
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
-        """Find minimum, maximum and the counts of rows in one statement."""
+        """Find minimum, maximum and the counts of rows in one statement.
+
+        Where nothing is to become NULL, it only looks whether any value is unrepresentable, which takes half
+        as long; if one is, a second statement counts them.
+        """
         relation = _own(relation)
-        statement = probe_statement(relation, column)
-        rows, *found = self._rows(statement, f"cannot probe {relation.label}")[0]
+        doing = f"cannot probe {relation.label}"
+        if not relation.nulled:
+            rows, is_any, *ends = self._rows(ends_statement(relation, column), doing)[0]
+            if not is_any:
+                return _probe(column, rows, ends, {})
+        rows, *found = self._rows(probe_statement(relation, column), doing)[0]
         counts = {c.name: count for c, count in zip(relation.unsure, found, strict=False)}
-        unrepresentable = tuple((name, count) for name, count in counts.items() if count)
-        if column is None:
-            return Probe(rows, unrepresentable=unrepresentable)
-        not_null, minimum, maximum = found[-3:]
-        return Probe(
-            rows=rows,
-            null_rows=rows - not_null,
-            unrepresentable_rows=counts[column.name],
-            minimum=None if minimum is None else _on_axis(minimum, column.type.kind),
-            maximum=None if maximum is None else _on_axis(maximum, column.type.kind),
-            unrepresentable=unrepresentable,
-        )
+        return _probe(column, rows, found[len(counts) :], counts)
 
     def count_windows(
         self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
@@ -143,19 +145,26 @@ class PostgresSession:
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
         """Read a scan; see the protocol."""
+        own = _own(relation)
         is_chunk = scan.chunk is not None
         write = chunk_statement if is_chunk else read_statement
-        statement = write(_own(relation), columns, column, scan)
+        statement = write(own, columns, column, scan)
         nulled = [c.name for c in columns if c.name in relation.nulled]
         is_ordered = is_chunk or (scan.sorter is Sorter.SOURCE and column is not None)
         is_total = isinstance(scan.chunk, ChunkPage) or (is_ordered and bool(relation.primary_key))
         row_names = relation.row_names(column)
-        decoder = CsvDecoder(columns, nulled=nulled, row_names=row_names, hex_binary=True)
+        sent = {name: rendering.sent for name, rendering in own.renderings.items()}
+
+        def make_decoder() -> BinaryDecoder:
+            from rivet.source.postgres.binary import BinaryDecoder
+
+            return BinaryDecoder(columns, sent, nulled=nulled, row_names=row_names)
+
         return PostgresBatches(
             lambda: self._take_reader(relation.from_item),
             self._idle.append,
             statement,
-            decoder,
+            make_decoder,
             alone=not is_total,
             by_index=isinstance(scan.chunk, ChunkPage) and scan.chunk.index is not None,
         )
@@ -218,6 +227,26 @@ def _cursor_value(value: Any, kind: Kind) -> CursorValue | None:
         number: CursorValue | None = value
         return number
     return _on_axis(value, kind)
+
+
+def _probe(column: Column | None, rows: int, ends: Sequence[Any], counts: Mapping[str, int]) -> Probe:
+    """Make a probe.
+
+    Args:
+        ends: With a column, its rows that are not NULL, the least value and the greatest.
+    """
+    unrepresentable = tuple((name, count) for name, count in counts.items() if count)
+    if column is None:
+        return Probe(rows, unrepresentable=unrepresentable)
+    not_null, minimum, maximum = ends
+    return Probe(
+        rows=rows,
+        null_rows=rows - not_null,
+        unrepresentable_rows=counts.get(column.name, 0),
+        minimum=None if minimum is None else _on_axis(minimum, column.type.kind),
+        maximum=None if maximum is None else _on_axis(maximum, column.type.kind),
+        unrepresentable=unrepresentable,
+    )
 
 
 def _on_axis(value: dt.date, kind: Kind) -> int:

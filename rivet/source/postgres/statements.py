@@ -12,7 +12,7 @@ from rivet.plan.calendar import END_DAY, FIRST_DAY, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
-from rivet.source.postgres.rendering import VALUE, Rendering
+from rivet.source.postgres.rendering import NOT_A_NUMBER, VALUE, Rendering
 from rivet.source.protocol import Relation
 from rivet.source.query import ALIAS
 
@@ -58,6 +58,26 @@ def probe_statement(relation: PostgresRelation, column: Column | None) -> str:
             for least_or_greatest in ("min", "max")
         ]
     return f"SELECT {', '.join(asked)} FROM {relation.from_item}"
+
+
+def ends_statement(relation: PostgresRelation, column: Column | None) -> str:
+    """Ask for rows, then whether any value is unrepresentable: then an end of its column's order is.
+
+    With a partition column, ask then for its values, the least and the greatest; NULL where any is.
+    """
+    is_any = " OR ".join(_is_unfit_end(relation, c) for c in relation.unsure) or "false"
+    asked = ["count(*)", f"coalesce({is_any}, false)"]
+    if column is not None:
+        name = named(column)
+        asked.append(f"count({name})")
+        asked += [f"CASE WHEN ({is_any}) IS NOT TRUE THEN {end}({name}) END" for end in ("min", "max")]
+    return f"SELECT {', '.join(asked)} FROM {relation.from_item}"
+
+
+def _is_unfit_end(relation: PostgresRelation, column: Column) -> str:
+    condition = relation.renderings[column.name].unfit
+    ends = ("max",) if condition == NOT_A_NUMBER else ("min", "max")  # it comes after all numbers
+    return " OR ".join(f"({condition.replace(VALUE, f'{end}({named(column)})')})" for end in ends)
 
 
 def count_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:

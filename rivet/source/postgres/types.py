@@ -24,7 +24,7 @@ _OWN_KINDS: dict[str, Kind] = {
     "bytea": Kind.BINARY,
 }
 _TEXTS = frozenset({"text", "varchar", "bpchar", "char", "name", "cstring"})
-_EXTENSION_TEXTS = frozenset({"citext"})
+EXTENSION_TEXTS = frozenset({"citext"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class SourceType:
     @property
     def is_text(self) -> bool:
         """Tell whether a single value is text, and not only written as text."""
-        return not self.is_array and self.name in (_TEXTS if self.built_in else _EXTENSION_TEXTS)
+        return not self.is_array and self.name in (_TEXTS if self.built_in else EXTENSION_TEXTS)
 
     @property
     def is_foreign(self) -> bool:
         """Tell whether the type is an extension's own, whose text its makers alone know."""
-        return self.made_of == "b" and not self.built_in and self.name not in _EXTENSION_TEXTS
+        return self.made_of == "b" and not self.built_in and self.name not in EXTENSION_TEXTS
 
     @property
     def digits(self) -> tuple[int, int] | None:
@@ -84,7 +84,7 @@ def becomes(source: SourceType) -> tuple[ColumnType, Fidelity]:
 
 
 def _single(source: SourceType) -> tuple[ColumnType, Fidelity]:
-    texts = _TEXTS if source.built_in else _EXTENSION_TEXTS
+    texts = _TEXTS if source.built_in else EXTENSION_TEXTS
     if source.name in texts:
         return ColumnType(Kind.STRING), Fidelity.EXACT
     if source.built_in and source.name in _OWN_KINDS:

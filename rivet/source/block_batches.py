@@ -1,4 +1,4 @@
-"""The rows of one scan that a server sends as CSV: its blocks decoded in the consumer's thread."""
+"""The rows of one scan that a server sends in blocks, decoded in the consumer's thread."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Self
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Self
 
 from rivet.source.pipe import BlockStream
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-class CsvBatches(ABC):
+
+class BlockBatches(ABC):
     """See the protocol of batches; an engine says how its stream begins, is decoded and ends."""
 
     def __init__(self, translated: Callable[[str], AbstractContextManager[None]]) -> None:
@@ -40,7 +41,9 @@ class CsvBatches(ABC):
                 block = next(blocks, None)
             if block is None:
                 break
-            yield self._decode(block)
+            batch = self._decode(block)
+            if batch.num_rows:
+                yield batch
         self._server_rows = self._stream.rows
 
     @property
