@@ -8,7 +8,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
 from rivet.ahead import ReadAhead
-from rivet.attempt import Attempt
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
 from rivet.described import describe
@@ -23,7 +22,6 @@ from rivet.plan.names import EXPORT_FILE
 from rivet.plan.selection import EVERYTHING
 from rivet.prepare import prepare, spanned
 from rivet.publish.tree import read_tree
-from rivet.record import Record
 from rivet.resuming import finished, settings_digest, without_finished
 from rivet.retrying import begun_anew
 from rivet.selecting import Chosen, choose, reads_all, watermark_of
@@ -121,6 +119,12 @@ def _run(
         )
         if chosen.is_narrowed:
             prepared = spanned(session, export, described, prepared, tree.entries.values())
+        # What writes and publishes takes its time to load, in which the source is at work.
+        from rivet.attempt import Attempt
+        from rivet.export.memory import make_ready
+        from rivet.record import Record
+
+        make_ready()
         record = Record(
             export,
             prepared.described,

@@ -55,10 +55,8 @@ def run(
     Raises:
         ConfigError: A name in exports is not in the config.
     """
-    from rivet.export.memory import prefer_tight_pool  # pyarrow is imported by then, not by `rivet --help`
     from rivet.exporting import Context, run_export
 
-    prefer_tight_pool()
     chosen = [replace(e, asked=asked) for e in chosen_exports(settings, exports)]
     run_id = run_id or new_run_id()
     started_at = clock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from rivet.cli.signals import Stop
 def main() -> int:
     """Run the command of this process, and give its exit code."""
     streams.hold_standard_descriptors()
+    # NumPy's library for matrices, of which nothing here makes use, would start threads that wait busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     stop = Stop()
     stop.install()
     lost = LostErrors()

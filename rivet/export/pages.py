@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Self
 
 from rivet.errors import IntegrityError
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.source.protocol import Batches, Relation, Session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Pages:

@@ -26,7 +26,7 @@ from rivet.plan.layout import Partition
 from rivet.wording import counted
 
 # Arrow bytes that wait for the encoder before reading pauses.
-_BYTES_IN_FLIGHT = 48 * 1024**2
+_BYTES_IN_FLIGHT = 32 * 1024**2
 # Files that wait for the disk: syncs run side by side, and their number bounds the files held open.
 _FINISHING_THREADS = 4
 _UNFINISHED_FILES = 32

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 
 from rivet.errors import PlanError
 from rivet.manifest import facts
@@ -219,7 +220,24 @@ def refuse_unreadable(data: bytes, max_bytes: int, what: str, *, hint: str) -> N
 
 
 def _dump(document: Mapping[str, object]) -> bytes:
-    return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
+    return (_indented(document, "\n") + "\n").encode()
+
+
+def _indented(value: object, line: str) -> str:
+    """Write a value as `json.dumps` does with `indent=2`, but faster: there is one for each partition.
+
+    Args:
+        line: A line break and the indentation of the line on which the value begins.
+    """
+    inner = line + "  "
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, Mapping) and value:
+        items = [f"{encode_basestring(key)}: {_indented(item, inner)}" for key, item in value.items()]
+        return f"{{{inner}{f',{inner}'.join(items)}{line}}}"
+    if isinstance(value, (list, tuple)) and value:
+        return f"[{inner}{f',{inner}'.join([_indented(item, inner) for item in value])}{line}]"
+    return json.dumps(value)
 
 
 def _versioned(data: bytes, key: str, known: int, max_bytes: int) -> Fields:
