@@ -36,6 +36,7 @@ class LocalDestination:
 
     Args:
         root: Relative paths are taken from the working directory of this moment.
+        directory_mode: Of the directories that are made, less what the umask takes.
     """
 
     kind = "local"
@@ -43,11 +44,11 @@ class LocalDestination:
     concurrency = 1
     uploaded_bytes = 0
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, directory_mode: int = 0o777) -> None:
         self._root = os.fspath(root.absolute())
         self._base = self._root.rstrip("/") + "/"
         self._staging = self._base + STAGING_DIRECTORY
-        self._directories = LocalDirectories(self._root, self._staging)
+        self._directories = LocalDirectories(self._root, self._staging, directory_mode)
         self._conditional = LocalConditional(
             self._staging,
             self._directories,

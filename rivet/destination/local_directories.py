@@ -30,11 +30,13 @@ class LocalDirectories:
     Args:
         root: An absolute path.
         transient: A directory below it that need never be durable, nor what it holds.
+        mode: Of the directories that are made, less what the umask takes.
     """
 
-    def __init__(self, root: str, transient: str) -> None:
+    def __init__(self, root: str, transient: str, mode: int) -> None:
         self._root = root
         self._transient = transient
+        self._mode = mode
         self._made: set[str] = set()
         # Where a directory was made or removed since the last sync, each with a number that tells a later
         # change from the one that a sync has covered.
@@ -116,7 +118,7 @@ class LocalDirectories:
 
         def make() -> None:
             try:
-                os.mkdir(directory)
+                os.mkdir(directory, self._mode)
             except FileExistsError as exc:
                 # Where it was pruned since, the error of stat leads to another attempt.
                 broken = os.path.islink(directory) and not os.path.exists(directory)

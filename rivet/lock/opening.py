@@ -110,7 +110,8 @@ class StoreLock:
             else "on this machine alone: runs of other machines or users are not kept apart"
         )
         self._warnings.append(f"the store of {uri} takes no conditional writes, so the lock is kept {where}")
-        return self._lock_in(LocalDestination(_state_directory() / "locks" / _digest(uri)))
+        place = _state_directory() / "locks" / _digest(uri)
+        return self._lock_in(LocalDestination(place, directory_mode=0o700))
 
 
 def _digest(uri: str) -> str:

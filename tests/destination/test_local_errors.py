@@ -214,7 +214,7 @@ def test_objects_without_rights(open_ground: Path) -> None:
 def test_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system that is mounted read-only is denied, with the mend."""
 
-    def refusing(path: str) -> None:
+    def refusing(path: str, _mode: int) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
     monkeypatch.setattr(os, "mkdir", refusing)

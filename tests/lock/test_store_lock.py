@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,20 @@ def _lock(destination: MemoryDestination) -> Lock:
     return open_lock(destination, LOCK, RUN, kept=True, clock=lambda: NOW)
 
 
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """Let the umask take nothing."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
 def test_the_lock_is_kept_on_this_machine(state: Path) -> None:
-    """Nothing is left in the store, the second run here is kept out, and release removes the lock."""
+    """Nothing is left in the store, the second run here is kept out, and release removes the lock.
+
+    It is for its owner alone, whatever the umask.
+    """
     first, second = Ignoring(), Ignoring()
     lock, other = _lock(first), _lock(second)
     for one in (lock, other):
@@ -51,7 +64,8 @@ def test_the_lock_is_kept_on_this_machine(state: Path) -> None:
 
     assert first.objects == {}
     (path,) = state.rglob(LOCK)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    made = (path, path.parent, state, state.parent, state.parents[1])
+    assert [stat.S_IMODE(p.stat().st_mode) for p in made] == [0o600, 0o700, 0o700, 0o700, 0o700]
     (warning,) = lock.warnings
     assert "takes no conditional writes" in warning
     with pytest.raises(LockHeld, match="memory:/ is locked by run"):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
 from pathlib import Path
 
 import pytest
 
 from rivet.lock.process import Process
 from rivet.lock.record import Record
+from rivet.lock.turn import Turn
 from tests.run.command import run_command, write_config
 from tests.run.running import by_day, run_one, run_well
 from tests.run.trees import snapshot
@@ -92,3 +96,29 @@ def test_a_wait_is_a_number_of_seconds(
 
     assert told.exit_code == 2
     assert "--wait" in " ".join(told.lines)
+
+
+def test_the_lock_is_its_owners_and_the_tree_is_the_umasks(
+    tmp_path: Path, sqlite_database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the umask lets others do with the tree, they cannot read who is at work on it."""
+    sqlite_database.execute(TABLE)
+    root = tmp_path / "tree"
+    seen: list[int] = []
+    hold = Turn.hold
+
+    def held(turn: Turn) -> None:
+        hold(turn)
+        seen.append(stat.S_IMODE((root / LOCK).stat().st_mode))
+
+    monkeypatch.setattr(Turn, "hold", held)
+    for umask, file_mode, directory_mode in ((0o000, 0o666, 0o777), (0o027, 0o640, 0o750)):
+        before = os.umask(umask)
+        try:
+            run_well(tmp_path, sqlite_database.source, by_day(root))
+        finally:
+            os.umask(before)
+        for path in (root, *root.rglob("*")):
+            assert stat.S_IMODE(path.stat().st_mode) == (directory_mode if path.is_dir() else file_mode)
+        shutil.rmtree(root)
+    assert seen == [0o600, 0o600]
