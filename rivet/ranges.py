@@ -6,20 +6,22 @@ Composition: the decisions are in `rivet.plan`, the questions go to the source's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rivet.config.settings import ChunkSettings
 from rivet.described import Described
 from rivet.errors import PlanError
-from rivet.plan.chunks import Extent, Line, Piece
+from rivet.plan.chunks import ChunkRange, Extent, Line, Piece
 from rivet.plan.cutting import (
+    MAX_CHUNKS,
     PAGE_ROWS,
+    cells_of,
     count_width,
     equal_pieces,
     nominal_count,
-    pieces_of,
     require_count,
+    together,
     width_of,
 )
 from rivet.plan.measured import Grid, Rows
@@ -30,6 +32,8 @@ from rivet.wording import counted
 
 # Ranges of a plan that are counted at the source: each is a row of an answer that is held in memory.
 _MAX_COUNTED = 1_000_000
+# Cells that are looked into where rows lie much denser than elsewhere, each by two statements.
+_MAX_LOOKS = 100
 _MAX_WIDTH = 2**62  # so that a number of this width and a range's number stay within 64 bits
 
 
@@ -67,6 +71,7 @@ class Ranges:
         self._where = where
         self._stretches: Sequence[Stretch] = ()
         self._chunks = ChunkSettings(None, (), None, None)
+        self._looks = _MAX_LOOKS
 
     def pieces(self, stretches: Sequence[Stretch], chunks: ChunkSettings) -> list[list[Piece]]:
         """Cut each partition into the ranges that hold its rows.
@@ -86,28 +91,60 @@ class Ranges:
         # several are read together.
         most_rows = 0 if self._line.is_decimal or kind.is_temporal else min(width, PAGE_ROWS)
         width = width if self._line.is_decimal else min(width, _MAX_WIDTH)
-        for stretch in self._stretches:
-            require_count(
-                nominal_count(stretch.extent, width),
-                f"{where}: {stretch.label} of {counted(stretch.extent.rows, 'row')}",
-                "write chunk_by_key: [columns of an index], which reads rows whatever lies between them, or "
-                "chunk_count, or a larger chunk_size",
-            )
-        widths = [width] * len(self._stretches)
-        found = self._densities(widths)
-        return [
-            pieces_of(ranges, width, s.extent, max(most_rows, max((rows for _, rows in ranges), default=0)))
-            for s, ranges in zip(self._stretches, found, strict=True)
+        # Where ranges of that width would be too many, rows are looked for where they lie.
+        widths = [
+            width
+            if not most_rows or nominal_count(s.extent, width) <= MAX_CHUNKS
+            else count_width(s.extent, _needed(s.extent.valued, most_rows))
+            for s in self._stretches
         ]
+        for stretch, wide in zip(self._stretches, widths, strict=True):
+            least = nominal_count(stretch.extent, width) if wide == width else 0
+            self._require_count(max(least, _needed(stretch.extent.valued, most_rows)), stretch)
+        pieces = []
+        for stretch, cells, wide in zip(self._stretches, self._cells(widths), widths, strict=True):
+            finer = cells if wide == width else self._refined(stretch, cells, most_rows)
+            pieces.append(together(finer, max(most_rows, max((cell.rows for cell in finer), default=0))))
+            self._require_count(len(pieces[-1]), stretch)
+        return pieces
 
     def _pieces_of_count(self) -> list[list[Piece]]:
         count = self._chunks.count or 1
         widths = [count_width(stretch.extent, count) for stretch in self._stretches]
-        found = self._densities(widths)
         return [
-            equal_pieces(ranges, width, s.extent, count)
-            for s, ranges, width in zip(self._stretches, found, widths, strict=True)
+            equal_pieces(self._refined(stretch, cells, _needed(stretch.extent.valued, count)), count)
+            for stretch, cells in zip(self._stretches, self._cells(widths), strict=True)
         ]
+
+    def _require_count(self, count: int, stretch: Stretch) -> None:
+        require_count(
+            count,
+            f"{self._where}.chunk_size: {stretch.label} of {counted(stretch.extent.rows, 'row')}",
+            "write chunk_by_key: [columns of an index], which reads rows whatever lies between them, or "
+            "chunk_count, or a larger chunk_size",
+        )
+
+    def _refined(self, stretch: Stretch, cells: Sequence[Piece], most_rows: int) -> list[Piece]:
+        """Look into the cells in which more rows lie than in a chunk, as long as there are few of these."""
+        refined: list[Piece] = []
+        for cell in cells:
+            if cell.rows <= most_rows or cell.end - cell.start == 1 or not self._looks:
+                refined.append(cell)
+                continue
+            self._looks -= 1
+            relation, column, line = self._described.relation, self._described.column, self._line
+            scan = replace(stretch.scan, chunk=ChunkRange(line, cell.start, cell.end))
+            chunking, rows = self._session.chunking, Rows(column, scan)
+            ((_, extent),) = chunking.extents(relation, rows, (line.column,), line)
+            width = count_width(extent, _needed(extent.valued, most_rows))
+            grid = Grid(line, width, (extent.minimum or 0) // width * width)
+            found = [(number, count) for _, number, count in chunking.densities(relation, rows, grid)]
+            refined += self._refined(stretch, cells_of(found, width, extent), most_rows)
+        return refined
+
+    def _cells(self, widths: Sequence[int]) -> list[list[Piece]]:
+        found = zip(self._stretches, self._densities(widths), widths, strict=True)
+        return [cells_of(ranges, width, stretch.extent) for stretch, ranges, width in found]
 
     def _densities(self, widths: Sequence[int]) -> list[list[tuple[int, int]]]:
         """Count the rows of each range of each partition, neighbours of one width in one statement.
@@ -157,3 +194,8 @@ class Ranges:
             ranges = counts.setdefault(axis.window_of(value).start if value is not None else 0, {})
             ranges[number] = ranges.get(number, 0) + rows
         return [sorted(counts.get(s.scan.start or 0, {}).items()) for s in stretches]
+
+
+def _needed(rows: int, most_rows: int) -> int:
+    """Count the chunks of at most so many rows; one where there is no such limit."""
+    return max(1, -(-rows // most_rows)) if most_rows else 1

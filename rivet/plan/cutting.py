@@ -110,53 +110,58 @@ def count_width(extent: Extent, count: int) -> int:
     return 1 << max(0, fine.bit_length() - 1)
 
 
-def pieces_of(
-    counted_rows: Sequence[tuple[int, int]], width: int, extent: Extent, most_rows: int
-) -> list[Piece]:
-    """Put the ranges that hold rows together, in order, to pieces of at most so many rows.
+def cells_of(counted_rows: Sequence[tuple[int, int]], width: int, extent: Extent) -> list[Piece]:
+    """Give the ranges of a width that hold rows as pieces.
 
-    A range that holds more is a piece by itself. What lies between two pieces holds nothing, and the first
-    and the last end where the values do: no piece reaches beyond what its column can hold.
+    The first and the last end where the values do: no piece reaches beyond what its column can hold.
 
     Args:
         counted_rows: The number of each range that holds rows, ascending, and its rows.
         width: Range n holds the steps from n * width to (n + 1) * width.
 
-    >>> pieces_of([(0, 3), (1, 2), (7, 1)], 10, Extent(6, 6, 4, 75), 5)
-    [Piece(start=4, end=20, rows=5), Piece(start=70, end=76, rows=1)]
+    >>> cells_of([(0, 3), (7, 1)], 10, Extent(4, 4, 4, 75))
+    [Piece(start=4, end=10, rows=3), Piece(start=70, end=76, rows=1)]
     """
     if extent.minimum is None or extent.maximum is None:
         return []
+    first, last = extent.minimum, extent.maximum
+    return [
+        Piece(max(number * width, first), min((number + 1) * width, last + 1), rows)
+        for number, rows in counted_rows
+    ]
+
+
+def together(cells: Sequence[Piece], most_rows: int) -> list[Piece]:
+    """Put pieces together, in order, to pieces of at most so many rows; one that holds more stays by itself.
+
+    What lies between two pieces holds nothing.
+
+    >>> together([Piece(4, 10, 3), Piece(10, 20, 2), Piece(70, 76, 1)], 5)
+    [Piece(start=4, end=20, rows=5), Piece(start=70, end=76, rows=1)]
+    """
     pieces: list[Piece] = []
-    for number, rows in counted_rows:
-        start, end = max(number * width, extent.minimum), min((number + 1) * width, extent.maximum + 1)
-        if pieces and pieces[-1].rows + rows <= most_rows:
-            pieces[-1] = Piece(pieces[-1].start, end, pieces[-1].rows + rows)
+    for cell in cells:
+        if pieces and pieces[-1].rows + cell.rows <= most_rows:
+            pieces[-1] = Piece(pieces[-1].start, cell.end, pieces[-1].rows + cell.rows)
         else:
-            pieces.append(Piece(start, end, rows))
+            pieces.append(cell)
     return pieces
 
 
-def equal_pieces(
-    counted_rows: Sequence[tuple[int, int]], width: int, extent: Extent, count: int
-) -> list[Piece]:
-    """Put the ranges that hold rows together, in order, to a number of pieces of about equal rows, or fewer.
+def equal_pieces(cells: Sequence[Piece], count: int) -> list[Piece]:
+    """Put pieces together, in order, to a number of pieces of about equal rows, or to fewer.
 
-    Args:
-        counted_rows: As `pieces_of` takes them.
-
-    >>> [p.rows for p in equal_pieces([(n, 1) for n in range(10)], 1, Extent(10, 10, 0, 9), 4)]
+    >>> [p.rows for p in equal_pieces([Piece(n, n + 1, 1) for n in range(10)], 4)]
     [3, 2, 3, 2]
     """
-    total = sum(rows for _, rows in counted_rows)
+    total = sum(cell.rows for cell in cells)
     edges, passed = [0], 0
-    for place, (_, rows) in enumerate(counted_rows, 1):
-        # The piece ends with the range in which its share is reached.
-        if (passed + rows) * count // total > passed * count // total:
+    for place, cell in enumerate(cells, 1):
+        # The piece ends with the cell in which its share is reached.
+        if (passed + cell.rows) * count // total > passed * count // total:
             edges.append(place)
-        passed += rows
-    groups = [counted_rows[a:b] for a, b in pairwise(edges)]
-    return [piece for group in groups for piece in pieces_of(group, width, extent, total)]
+        passed += cell.rows
+    return [piece for a, b in pairwise(edges) for piece in together(cells[a:b], total)]
 
 
 def page_sizes(rows: int, page_rows: int) -> list[int]:

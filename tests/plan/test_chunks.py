@@ -15,13 +15,14 @@ from rivet.errors import PlanError
 from rivet.plan.chunks import Extent, Line, Piece
 from rivet.plan.cutting import (
     MAX_CHUNKS,
+    cells_of,
     count_width,
     equal_pieces,
     line_of,
     nominal_count,
     page_sizes,
-    pieces_of,
     require_count,
+    together,
     width_of,
 )
 from rivet.plan.keys import TableIndex, leading, require_index
@@ -56,7 +57,7 @@ def test_ranges_of_a_width_hold_each_value_once(values: list[int], width: int, m
     """Whatever the values and the width: in order, apart, none empty, and none reaches beyond a value."""
     counts, extent = _counted(values, width)
 
-    pieces = pieces_of(counts, width, extent, most_rows)
+    pieces = together(cells_of(counts, width, extent), most_rows)
 
     _holds_each_once(pieces, values)
     assert len(pieces) <= len(counts) <= nominal_count(extent, width)
@@ -71,7 +72,7 @@ def test_a_number_of_ranges_holds_each_value_once(values: list[int], count: int)
     width = count_width(extent, count)
     counts, _ = _counted(values, width)
 
-    pieces = equal_pieces(counts, width, extent, count)
+    pieces = equal_pieces(cells_of(counts, width, extent), count)
 
     _holds_each_once(pieces, values)
     assert len(pieces) <= count

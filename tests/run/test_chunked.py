@@ -18,7 +18,8 @@ from tests.run.trees import rows_by_manifest
 COLUMN_WAYS: list[tuple[str, dict[str, Any], int]] = [
     ("id", {"chunk_size": 50}, 8),
     ("sparse", {"chunk_size": 10**15}, 1),  # ten ranges of few rows are read together
-    ("skewed", {"chunk_count": 5}, 2),
+    ("skewed", {"chunk_count": 5}, 5),
+    ("skewed", {"chunk_size": 100}, 4),
     ("signed", {"chunk_count": 7}, 7),
     ("signed", {"chunk_size": 2**61}, 1),
     ("missing", {"chunk_size": 40}, 10),

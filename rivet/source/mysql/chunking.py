@@ -89,7 +89,7 @@ def densities_statement(relation: MysqlRelation, rows: Rows, grid: Grid) -> str:
 def _counted(
     relation: MysqlRelation, rows: Rows, by: Sequence[str], asked: Sequence[str], conditions: Sequence[str]
 ) -> str:
-    conditions = [*_window(relation, rows.column, rows.scan), *conditions]
+    conditions = [*_conditions(relation, rows.column, rows.scan), *conditions]
     if rows.day_edges is not None and rows.column is not None:
         by = [piece_number(rows.column, rows.day_edges), *by]
         conditions = [fits(relation, rows.column), *conditions]

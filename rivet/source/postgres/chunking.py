@@ -69,7 +69,7 @@ def densities_statement(relation: PostgresRelation, rows: Rows, grid: Grid) -> s
 def _counted(
     relation: PostgresRelation, rows: Rows, by: Sequence[str], asked: Sequence[str], conditions: Sequence[str]
 ) -> str:
-    conditions = [*_window(relation, rows.column, rows.scan), *conditions]
+    conditions = [*_conditions(relation, rows.column, rows.scan), *conditions]
     if rows.day_edges is not None and rows.column is not None:
         by = [piece_number(rows.column, rows.day_edges), *by]
         conditions = [fits(rows.column), *conditions]
