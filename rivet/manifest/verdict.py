@@ -64,12 +64,14 @@ class Finding:
         code: A stable word for machines, one of `Code`.
         path: The object or partition, from the validated prefix; empty for the prefix itself.
         message: What was seen and what was expected.
+        count: How many findings it stands for: those that were too many to be kept are told as one.
     """
 
     level: Level
     code: str
     path: str
     message: str
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

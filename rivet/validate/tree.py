@@ -123,7 +123,7 @@ class _Tally:
     def all_findings(self) -> list[Finding]:
         more = {kind: count - _MAX_FINDINGS_OF_A_KIND for kind, count in self.counts.items()}
         return self.findings + [
-            Finding(level, code, "", f"{count} more findings of this kind")
+            Finding(level, code, "", f"{count} more findings of this kind", count)
             for (level, code), count in more.items()
             if count > 0
         ]

@@ -52,6 +52,28 @@ def test_failed_and_skipped_exports_are_told_apart() -> None:
     ]
 
 
+def test_notes_of_a_kind_are_summed_up_and_errors_are_not() -> None:
+    """Of a thousand notes the first five are told and the others counted; each error stands there."""
+    pending = [
+        Finding(Level.NOTE, "partition_unfinished", f"d={day}", "the run was broken off")
+        for day in range(993)
+    ]
+    some = [Finding(Level.NOTE, "unlisted_file", f"{n}.txt", "not listed") for n in range(6)]
+    uncounted = Finding(Level.NOTE, "partition_unfinished", "", "7 more findings of this kind", 7)
+    missing = [Finding(Level.ERROR, "part_missing", f"{n}.parquet", "not there") for n in range(40)]
+    verdict = replace(VERDICT, findings=(*pending, *missing, *some, uncounted))
+
+    header, *lines, closing = validate_lines(ValidateOutcome(None, "/out/", 4, verdict))
+
+    assert header.split() == ["level", "code", "path", "finding"]
+    told = [(line.split()[:3], line) for line in lines]
+    assert [words[2] for words, _ in told[:40]] == [f"{n}.parquet" for n in range(40)]
+    assert [words[2] for words, _ in told[40:45]] == [f"d={day}" for day in range(5)]
+    assert told[45][1].endswith("  995 more of this kind, --json lists them")
+    assert [words[2] for words, _ in told[46:]] == [f"{n}.txt" for n in range(6)]
+    assert "40 errors, 1,006 notes" in closing
+
+
 def test_findings_of_a_run_that_validated_are_errors() -> None:
     """With `--validate`, the findings and the verdict are told even where only errors are."""
     outcome = run_of(
