@@ -7,10 +7,6 @@ import gc
 import os
 from contextlib import suppress
 
-# How long freed memory is kept for what comes next; a tenth of the default costs no time, measured.
-_DECAY_MS = 100
-
-
 def make_ready() -> None:
     """Make this process ready for rows, once all that it needs is loaded.
 
@@ -23,7 +19,6 @@ def make_ready() -> None:
     gc.freeze()
     if "jemalloc" in pa.supported_memory_backends() and not os.environ.get("ARROW_DEFAULT_MEMORY_POOL"):
         pa.set_memory_pool(pa.jemalloc_memory_pool())
-        pa.jemalloc_set_decay_ms(_DECAY_MS)
 
 
 def give_back() -> None:
