@@ -7,6 +7,7 @@ import gc
 import os
 from contextlib import suppress
 
+
 def make_ready() -> None:
     """Make this process ready for rows, once all that it needs is loaded.
 
