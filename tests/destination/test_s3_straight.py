@@ -24,7 +24,7 @@ from rivet.config.settings import S3DestinationSettings, Secret
 from rivet.destination.s3.destination import S3Destination
 from rivet.destination.s3.signature import Signature
 from rivet.destination.store.retrying import Patience
-from rivet.errors import DestinationDenied, DestinationUnavailable, RivetError
+from rivet.errors import DestinationDenied, DestinationUnavailable, ObjectNotFound, RivetError
 from tests.destination.stores import names
 from tests.servers.faults import (
     Asked,
@@ -85,11 +85,11 @@ def proxy(shared_s3_bucket: S3Bucket) -> Iterator[FaultProxy]:
 
 @pytest.fixture
 def headers(proxy: FaultProxy) -> list[dict[str, str]]:
-    """Give the headers of each object that is put through the proxy, with names in lower case."""
+    """Give the headers of each request on an object that goes through the proxy, with names in lower case."""
     seen: list[dict[str, str]] = []
 
     def fault(asked: Asked, forward: Forward) -> Reply:
-        if asked.method == "PUT":
+        if "list-type" not in asked.path:
             seen.append({name.lower(): value for name, value in asked.headers.items()})
         return forward()
 
@@ -120,6 +120,36 @@ def test_what_is_sent(shared_s3_bucket: S3Bucket, proxy: FaultProxy, headers: li
     assert {"accept-encoding"} >= {n for n in theirs.keys() - own.keys() if not n.startswith("amz-sdk-")}
 
 
+def test_what_is_asked(shared_s3_bucket: S3Bucket, proxy: FaultProxy, headers: list[dict[str, str]]) -> None:
+    """An object is read whole, by its end and by a piece of one version, as through the SDK."""
+    settings, data = _settings(shared_s3_bucket, proxy), bytes(range(256)) * 4096
+    shared_s3_bucket.put(settings.prefix + NAME, data)
+    shared_s3_bucket.put(f"{settings.prefix}empty", b"")
+    with closing(S3Destination(settings, PATIENCE)) as destination:
+        for _ in range(2):
+            assert destination.read(NAME) == data
+    theirs, own = headers
+    assert [_is_straight(each) for each in headers] == [False, True]
+    signed_anew = {"authorization", "x-amz-date"}
+    assert {n: v for n, v in own.items() if n not in signed_anew}.items() <= theirs.items()
+
+    headers.clear()
+    with closing(S3Destination(settings, PATIENCE)) as destination:
+        assert len(names(destination)) == 2
+        with destination.open(NAME) as file:
+            assert file.read(1000) == data[:1000]
+            file.seek(-10, 2)
+            assert file.read() == data[-10:]
+        with destination.open("empty") as file:
+            assert file.read() == b""
+        with pytest.raises(ObjectNotFound):
+            destination.read("none")
+    assert all(_is_straight(each) for each in headers)
+    end, piece = headers[:2]
+    assert end["range"] == "bytes=-65536"
+    assert "if-match" in piece
+
+
 def test_odd_names(shared_s3_bucket: S3Bucket, proxy: FaultProxy, headers: list[dict[str, str]]) -> None:
     """An object goes where its name says, whatever characters are in it."""
     settings = _settings(shared_s3_bucket, proxy)
@@ -131,7 +161,7 @@ def test_odd_names(shared_s3_bucket: S3Bucket, proxy: FaultProxy, headers: list[
 
         assert names(destination) == sorted(odd_names)
         assert all(destination.read(name) == name.encode() for name in odd_names)
-    assert len(headers) == len(odd_names)
+    assert len(headers) == 2 * len(odd_names)
     assert all(_is_straight(each) for each in headers)
 
 
@@ -226,19 +256,24 @@ REFUSALS: dict[str, Reply | Ending] = {
 }
 
 
+@pytest.mark.parametrize("method", ["PUT", "GET"])
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
-def test_refusals(proxy: FaultProxy, refusal: Reply | Ending) -> None:
+def test_refusals(proxy: FaultProxy, refusal: Reply | Ending, method: str) -> None:
     """A refusal is told in the words that it has through the SDK."""
+    if method == "GET" and isinstance(refusal, Reply) and refusal.status == 200:
+        return  # whatever the bytes are, they are the object's
     told = []
     for is_warm in (False, True):
         settings = _elsewhere(proxy.url)
         proxy.spare()
-        proxy.choose = lambda _, asked: _answering(refusal if asked.method == "PUT" else Reply(200, LISTING))
+        proxy.choose = lambda _, asked: _answering(
+            Reply(200, LISTING) if "list-type" in asked.path else refusal
+        )
         with closing(S3Destination(settings, PATIENCE)) as destination:
             if is_warm:
                 assert names(destination) == []
             with pytest.raises(RivetError) as caught:
-                destination.put(NAME, DATA)
+                destination.put(NAME, DATA) if method == "PUT" else destination.read(NAME)
         told.append((type(caught.value), str(caught.value), caught.value.hint))
 
     assert told[0] == told[1]

@@ -35,12 +35,14 @@ def test_an_answer_that_trickles(store: str, s3_bucket: S3Bucket, gcs_bucket: Gc
     bucket = s3_bucket if store == "s3" else gcs_bucket
     bucket.put(f"root/{NAME}", DATA)
     with run_fault_proxy(bucket.server.endpoint_url) as proxy:
-        for ask in (lambda d: d.read(NAME), names):
+        for ask, is_warm in ((lambda d: d.read(NAME), False), (lambda d: d.read(NAME), True), (names, False)):
             with closing(_open(bucket, proxy.url)) as destination:
+                if is_warm:  # from the second request on an object is asked for past the SDK
+                    assert names(destination) == [NAME]
                 proxy.choose = lambda *_: _slow
                 with pytest.raises(DestinationUnavailable, match="did not answer in time"):
                     ask(destination)
-            assert len(proxy.asked) == 1
+            assert len(proxy.asked) == 1 + is_warm
             proxy.spare()
 
 

@@ -19,7 +19,12 @@ from rivet.errors import DestinationUnavailable, IntegrityError, ObjectNotFound
 from rivet.interruption import hurry_on_interruption
 
 CHECKSUM_KIND = "md5:"
-_CONDITIONS = {"IfMatch": "if-match", "IfNoneMatch": "if-none-match"}
+_HEADERS = {
+    "ContentMD5": "content-md5",
+    "IfMatch": "if-match",
+    "IfNoneMatch": "if-none-match",
+    "Range": "range",
+}
 _MD5_ETAG = re.compile("[0-9a-f]{32}")
 
 
@@ -43,7 +48,7 @@ class S3Connection:
         self._patience = patience
         self._lock = threading.Lock()
         self._client: Any = None
-        self._straight: Straight | None = None
+        self._straight: dict[str, Straight] = {}
         self._is_closed = False
         self._sockets = Sockets(patience.deadline_seconds)
         secrets = (settings.access_key, settings.secret_key, settings.session_token)
@@ -84,12 +89,10 @@ class S3Connection:
         Raises:
             IntegrityError: The answer tells of other bytes.
         """
-        answer = None
-        if self._straight is not None:
-            headers = {"content-md5": content_md5(digest)}
-            headers.update((_CONDITIONS[name], value) for name, value in condition.items())
-            with self.translator.translated("write", key):
-                answer = self._straight.put(key, data, headers)
+        asked = self._ask_straight(
+            "put_object", "write", key, data, ContentMD5=content_md5(digest), **condition
+        )
+        answer: Any = None if asked is None else asked[0]
         if answer is None:
             more = {"Body": data, "ContentMD5": content_md5(digest), **condition, **self.written_with}
             answer = self.request("put_object", "write", key, **more)
@@ -97,7 +100,14 @@ class S3Connection:
         return answer
 
     def body(self, key: str, **arguments: Any) -> tuple[bytes, Any]:
-        """Read an object, or a piece of it, and give the answer too."""
+        """Read an object, or a piece of it, and give the answer too.
+
+        Args:
+            arguments: `Range` or `IfMatch`.
+        """
+        asked = self._ask_straight("get_object", "read", key, **arguments)
+        if asked is not None:
+            return asked[1], asked[0]
         answer = self.request("get_object", "read", key, **arguments)
         with self.translator.translated("read", key), closing(answer["Body"]) as body:
             return body.read(), answer
@@ -152,18 +162,39 @@ class S3Connection:
                 self._straight = self._made_straight(self._client)
             return None if self._is_closed else self._client
 
-    def _made_straight(self, client: Any) -> Straight | None:
-        sample = take_sample(
-            client, Bucket=self._bucket, ContentMD5=content_md5(md5(b"")), **self.written_with
-        )
-        if sample is None:
+    def _made_straight(self, client: Any) -> dict[str, Straight]:
+        samples = {
+            "put_object": take_sample(
+                client,
+                "put_object",
+                Bucket=self._bucket,
+                Body=b"",
+                ContentMD5=content_md5(md5(b"")),
+                **self.written_with,
+            ),
+            "get_object": take_sample(client, "get_object", Bucket=self._bucket),
+        }
+        return {
+            operation: Straight(
+                sample,
+                self._sockets,
+                answer_seconds=self._patience.deadline_seconds,
+                line_seconds=self._patience.read_timeout_seconds,
+            )
+            for operation, sample in samples.items()
+            if sample is not None
+        }
+
+    def _ask_straight(
+        self, operation: str, action: str, key: str, data: bytes = b"", **arguments: str
+    ) -> tuple[dict[str, str], bytes] | None:
+        """Make a request past the SDK, or give None where that cannot be."""
+        straight = self._straight.get(operation)
+        if straight is None:
             return None
-        return Straight(
-            sample,
-            self._sockets,
-            answer_seconds=self._patience.deadline_seconds,
-            line_seconds=self._patience.read_timeout_seconds,
-        )
+        headers = {_HEADERS[name]: value for name, value in arguments.items()}
+        with self.translator.translated(action, key):
+            return straight.ask(key, headers, data)
 
     def _endpoint(self) -> str:
         if self._client is not None:

@@ -1,4 +1,4 @@
-"""Puts objects over connections that the SDK has opened, without what it does around each request.
+"""Puts and gets objects over connections that the SDK has opened, without what it does around each request.
 
 Its events, models, parsers and copies of headers are nine tenths of what a small object costs this side. So
 the SDK is asked once what it would send; credentials, a refusal's meaning, new connections and all other
@@ -29,19 +29,24 @@ from rivet.destination.s3.sockets import PORTS, Place, Sockets, place_of
 if TYPE_CHECKING:
     import socket
 
-_OPERATION = "PutObject"
 _KEY = "k"  # of the sample
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 _DAY = len("20230102")
 # The SDK's own; a pause between two of them may last as long as the line's timeout.
 _PIECE_BYTES = 128 * 1024
 _OWN_HEADERS = frozenset({"content-length", "content-md5", "expect"})
+# What Rivet asks of answers, as the SDK calls it.
+_TOLD = {
+    "etag": "ETag",
+    "x-amz-server-side-encryption": "ServerSideEncryption",
+    "content-range": "ContentRange",
+}
 _NOT_IN_A_HEADER = re.compile("[^\t\x20-\x7e\xa0-\xff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the SDK would send to put an empty object.
+    """What the SDK would send of one operation on an object.
 
     Attributes:
         request: As the SDK holds it, before it is signed.
@@ -54,11 +59,12 @@ class Sample:
     model: Any
 
 
-def take_sample(client: Any, **arguments: Any) -> Sample | None:
+def take_sample(client: Any, operation: str, **arguments: Any) -> Sample | None:
     """Ask a client that nobody uses yet what it would send, or give None where it refuses or adds a digest.
 
     Args:
-        arguments: Of the operation, but for key and body.
+        operation: As the client's method is called.
+        arguments: Of the operation, but for the key.
     """
     taken: list[Sample] = []
 
@@ -66,10 +72,10 @@ def take_sample(client: Any, **arguments: Any) -> Sample | None:
         taken.append(Sample(params, request_signer, model))
         return AWSResponse(params["url"], 200, {}, None), {}  # as if it had been sent
 
-    event = f"before-call.s3.{_OPERATION}"
+    event = f"before-call.s3.{client.meta.method_to_api_mapping[operation]}"
     client.meta.events.register_last(event, take)
     try:
-        client.put_object(Key=_KEY, Body=b"", **arguments)
+        getattr(client, operation)(Key=_KEY, **arguments)
     except (sdk.BotoCoreError, LookupError, ValueError):
         return None  # told when something is really asked
     finally:
@@ -80,7 +86,7 @@ def take_sample(client: Any, **arguments: Any) -> Sample | None:
 
 
 class Straight:
-    """Puts objects; used by many threads at once.
+    """Asks for one operation on objects; used by many threads at once.
 
     Args:
         answer_seconds: For an answer that does not come.
@@ -96,6 +102,8 @@ class Straight:
         line_seconds: float,
     ) -> None:
         self._sample = sample
+        self._model = sample.model
+        self._method: str = sample.request["method"]
         self._sockets = sockets
         self._answer_seconds = answer_seconds
         self._line_seconds = line_seconds
@@ -112,11 +120,13 @@ class Straight:
         self._signature: Signature | None = None
         self._signs_payload = True
 
-    def put(self, key: str, data: bytes, headers: Mapping[str, str]) -> dict[str, str] | None:
-        """Write an object by one request and give what the SDK would of the answer, or None: it has to do it.
+    def ask(
+        self, key: str, headers: Mapping[str, str], data: bytes = b""
+    ) -> tuple[dict[str, str], bytes] | None:
+        """Make one request, and give what Rivet asks of the answer and its body; None: the SDK has to.
 
         Args:
-            headers: That go with this object alone, by names in lower case; its MD5 among them.
+            headers: That go with this request alone, by names in lower case; the MD5 of data among them.
 
         Raises:
             ClientError: The store refuses, in the SDK's words.
@@ -129,7 +139,7 @@ class Straight:
         name = quote(key, safe="/~")
         path = self._path + name
         signed = signature.signed(
-            "PUT",
+            self._method,
             path,
             {**self._headers, **headers},
             payload=sha256(data).hexdigest() if self._signs_payload else _UNSIGNED,
@@ -140,9 +150,11 @@ class Straight:
         with self._sockets.lent(self._place) as connection:
             if connection is None:
                 return None
-            signed["content-length"] = str(len(data))
+            if self._method == "PUT":
+                signed["content-length"] = str(len(data))
+            signed["accept-encoding"] = "identity"
             lines = "".join(f"{name.title()}: {value}\r\n" for name, value in signed.items())
-            head = f"PUT {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1")
+            head = f"{self._method} {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1")
             answer = self._exchange(connection, head, data, name)
         return self._told(answer)
 
@@ -153,7 +165,7 @@ class Straight:
             sock = connection.sock
             sock.settimeout(self._line_seconds)
             was_sent = send(sock, head, data)
-            answer = read_answer(sock, "PUT", Pace(self._answer_seconds))
+            answer = read_answer(sock, self._method, Pace(self._answer_seconds))
             is_last = answer.is_last or not was_sent
         except TimeoutError as exc:
             raise sdk.ReadTimeoutError(endpoint_url=url, error=exc) from exc
@@ -164,24 +176,25 @@ class Straight:
                 connection.close()
         return answer
 
-    def _told(self, answer: Answer) -> dict[str, str]:
-        """Give what Rivet asks of the answer to a put."""
+    def _told(self, answer: Answer) -> tuple[dict[str, str], bytes]:
         status = answer.status
-        if status == 200 and b"<Error" in answer.body:
+        if status == 200 and not self._model.has_streaming_output and b"<Error" in answer.body:
             status = 500
         if status < 300:
-            names = {"etag": "ETag", "x-amz-server-side-encryption": "ServerSideEncryption"}
-            return {told: answer.headers[name] for name, told in names.items() if name in answer.headers}
+            told = {
+                name: answer.headers[header] for header, name in _TOLD.items() if header in answer.headers
+            }
+            return told, answer.body
         parsed = self._parser.parse(
             {
                 "status_code": status,
                 "headers": HeadersDict(answer.headers),
                 "body": answer.body,
-                "context": {"operation_name": _OPERATION},
+                "context": {"operation_name": self._model.name},
             },
-            self._sample.model.output_shape,
+            self._model.output_shape,
         )
-        raise sdk.ClientError(parsed, _OPERATION)
+        raise sdk.ClientError(parsed, self._model.name)
 
     def _signature_on(self, day: str) -> Signature | None:
         """Give what signs with the credentials of this moment, or None where the SDK signs otherwise."""
@@ -201,14 +214,15 @@ class Straight:
     def _proved(self, signature: Signature) -> Signature | None:
         """Give a signature if it signs the sample as the SDK does."""
         request = create_request_object(self._sample.request)
-        self._sample.signer.sign(_OPERATION, request)
+        self._sample.signer.sign(self._model.name, request)
         theirs = {name.lower(): value for name, value in request.headers.items()}
         payload = theirs.get("x-amz-content-sha256", "")
         self._signs_payload = payload != _UNSIGNED
+        of_body = {name: theirs[name] for name in ("content-md5",) if name in theirs}
         own = signature.signed(
-            "PUT",
+            self._method,
             urlsplit(self._url).path,
-            {**self._headers, "content-md5": theirs.get("content-md5", "")},
+            {**self._headers, **of_body},
             payload=payload,
             moment=theirs.get("x-amz-date", ""),
         )
