@@ -69,7 +69,7 @@ def run_command(
     """Export, each row accounted for."""
     if dry_run:
         return _plan(invocation, config, exports, (since, until, partitions))
-    settings = invocation.load(config)
+    settings = invocation.load(config, exports)
 
     from rivet.config.settings import AskedWindows
     from rivet.report.document import run_export
@@ -137,7 +137,7 @@ def plan_command(
 @click.pass_obj
 def check_command(invocation: Invocation, *, config: Path, exports: tuple[str, ...], write: bool) -> Ending:
     """Check config, connection, columns and types; write nothing, unless with --write."""
-    settings = invocation.load(config)
+    settings = invocation.load(config, exports)
 
     from rivet.report.planned import check_closing, check_lines
     from rivet.run import check
@@ -190,7 +190,7 @@ def validate_command(
 
         outcomes = [validate_prefix(prefix, Path.cwd(), depth=depth, strict=strict)]
     else:
-        settings = invocation.load(config)
+        settings = invocation.load(config, exports)
 
         from rivet.validation import validate_exports
 
@@ -240,7 +240,7 @@ def history_command(
         invocation.secrets = ()
         outcome = look_back(StateSettings(), limit, names=exports)
     else:
-        settings = invocation.load(config)
+        settings = invocation.load(config, exports)
 
         from rivet.run import chosen_exports
 
@@ -271,7 +271,7 @@ def _plan(
     exports: Sequence[str],
     words: tuple[str | None, str | None, tuple[str, ...]],
 ) -> Ending:
-    settings = invocation.load(config)
+    settings = invocation.load(config, exports)
 
     from rivet.config.settings import AskedWindows
     from rivet.report.planned import plan_lines

@@ -44,12 +44,12 @@ class Invocation:
         command = next((a for a in arguments if a in commands), None)
         return cls(command, "--dry-run" in arguments, Delivery.asked_for(arguments))
 
-    def load(self, config: Path) -> Settings:
-        """Load the config, and know its secrets from here on."""
+    def load(self, config: Path, exports: Sequence[str]) -> Settings:
+        """Load the config for the exports that are asked for, and know its secrets from here on."""
         from rivet.config.load import load_settings
         from rivet.config.settings import LocalDestinationSettings
 
-        settings = load_settings(config, os.environ)
+        settings = load_settings(config, os.environ, chosen=exports)
         self.secrets = bugs.secrets_of(settings)
         database = settings.source.path
         self.check_summary_file(

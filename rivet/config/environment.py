@@ -17,6 +17,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _USUAL_NAME = re.compile(r"(?!.*[A-Z0-9]{16})[A-Z_][A-Z0-9_]*")
 
 
+class UnsetVariable(Problem):
+    """A variable that is named and not set: no fault of an export that is not asked for."""
+
+
 def replaced(place: Place, environ: Mapping[str, str]) -> tuple[dict[str, object], list[Problem]]:
     """Give what is written at a place with each `${env:NAME}` replaced, once, and what could not be.
 
@@ -63,12 +67,12 @@ def variable(name: str, path: str, environ: Mapping[str, str]) -> tuple[str, Pro
         )
     if name not in environ:
         if not _USUAL_NAME.fullmatch(name):  # a password may be a valid name, too
-            return "", Problem(
+            return "", UnsetVariable(
                 path,
                 "the environment variable that it names is not set",
                 "export it; it is the variable's name that stands here, not its value",
             )
-        return "", Problem(path, f"environment variable {name!r} is not set", f"export {name}=…")
+        return "", UnsetVariable(path, f"environment variable {name!r} is not set", f"export {name}=…")
     if not is_unicode(environ[name]):
         return "", Problem(path, f"environment variable {name!r} is not UTF-8")
     return environ[name], None

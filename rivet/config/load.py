@@ -5,11 +5,12 @@ Reads the config and the files that it names; creates nothing and connects to no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from rivet.config.check import checked
 from rivet.config.document import parse
+from rivet.config.environment import UnsetVariable
 from rivet.config.exports import draft, meeting_problems, merged
 from rivet.config.files import read_text
 from rivet.config.model import Config
@@ -22,11 +23,13 @@ from rivet.errors import ConfigError, Problem
 _SECTIONS = ("source", "state", "defaults", "exports")
 
 
-def load_settings(path: Path, environ: Mapping[str, str]) -> Settings:
+def load_settings(path: Path, environ: Mapping[str, str], *, chosen: Collection[str] = ()) -> Settings:
     """Load the config at a path.
 
     Args:
         environ: The environment variables that the config may name.
+        chosen: Names of the exports that are asked for; none: all. Others are checked too, but for variables
+            that are not set; those that name such are left out.
 
     Raises:
         ConfigError: With everything that is wrong; no message holds a secret.
@@ -37,7 +40,7 @@ def load_settings(path: Path, environ: Mapping[str, str]) -> Settings:
     written, problems = parse(text)
     settings = None
     if written is not None:
-        settings, more = _settings(written, path.absolute().parent, environ)
+        settings, more = _settings(written, path.absolute().parent, environ, chosen)
         problems += more
     if problems or settings is None:
         raise ConfigError(list(dict.fromkeys(problems)))
@@ -45,7 +48,7 @@ def load_settings(path: Path, environ: Mapping[str, str]) -> Settings:
 
 
 def _settings(
-    written: Mapping[str, object], directory: Path, environ: Mapping[str, str]
+    written: Mapping[str, object], directory: Path, environ: Mapping[str, str], chosen: Collection[str]
 ) -> tuple[Settings | None, list[Problem]]:
     rest = Place("$", {key: value for key, value in written.items() if key not in _SECTIONS})
     config, problems = checked(Config, rest, environ)
@@ -63,7 +66,12 @@ def _settings(
     places, more = _places(written.get("exports"), defaults or {})
     problems += more
     drafts = [draft(place, directory, environ) for place in places]
-    problems += [problem for each in drafts for problem in each.problems] + meeting_problems(drafts)
+    # A name that no export has is told with the names of all of them.
+    are_known = {*chosen} <= {each.keys.name for each in drafts}
+    for each in drafts:
+        is_asked_for = not chosen or not are_known or each.keys.name in chosen
+        problems += [p for p in each.problems if is_asked_for or not isinstance(p, UnsetVariable)]
+    problems += meeting_problems(drafts)
     if problems or source is None:
         return None, problems
     exports = tuple(each.settings for each in drafts if each.settings is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,12 +28,14 @@ Refuse = Callable[..., tuple[Problem, ...]]
 def load(tmp_path: Path) -> Load:
     """Give a function that loads a text and asserts that the disk is as it was before."""
 
-    def load(text: str | bytes, environ: Mapping[str, str] | None = None) -> Settings:
+    def load(
+        text: str | bytes, environ: Mapping[str, str] | None = None, chosen: Collection[str] = ()
+    ) -> Settings:
         config = tmp_path / "rivet.yaml"
         config.write_bytes(text if isinstance(text, bytes) else textwrap.dedent(text).encode())
         before = sorted(tmp_path.rglob("*"))
         try:
-            return load_settings(config, environ or {})
+            return load_settings(config, environ or {}, chosen=chosen)
         finally:
             assert sorted(tmp_path.rglob("*")) == before
 
@@ -44,9 +46,11 @@ def load(tmp_path: Path) -> Load:
 def refuse(load: Load) -> Refuse:
     """Give a function that loads a text which must be refused, and returns the problems."""
 
-    def refuse(text: str | bytes, environ: Mapping[str, str] | None = None) -> tuple[Problem, ...]:
+    def refuse(
+        text: str | bytes, environ: Mapping[str, str] | None = None, chosen: Collection[str] = ()
+    ) -> tuple[Problem, ...]:
         with pytest.raises(ConfigError) as caught:
-            load(text, environ)
+            load(text, environ, chosen)
 
         assert caught.value.exit_code == 2
         assert caught.value.problems

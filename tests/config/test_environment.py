@@ -131,3 +131,38 @@ def test_settings_do_not_show_the_password(load: Load) -> None:
     assert SECRET not in f"{settings!r} {settings!s} {settings.source.password}"
     assert settings.source.password is not None
     assert settings.source.password.reveal() == SECRET
+
+
+TWO_EXPORTS = """
+source: {type: postgres, url: 'postgresql://h/d'}
+exports:
+  - {name: near, table: a, destination: {type: local, path: './near/${env:NEAR}'}}
+  - {name: far, table: b, destination: {type: s3, bucket: '${env:LAKE}', prefix: far/, access_key_env: KEY,
+     secret_key_env: SECRET}}
+"""
+
+
+def test_only_exports_that_are_asked_for_need_their_variables(load: Load, refuse: Refuse) -> None:
+    """What another names and is not set is no fault of these; all else that is wrong with it is told."""
+    settings = load(TWO_EXPORTS, {"NEAR": "here"}, chosen=["near"])
+    assert [export.name for export in settings.exports] == ["near"]
+    both = {"NEAR": "here", "LAKE": "lake", "KEY": "k", "SECRET": "s"}
+    assert [export.name for export in load(TWO_EXPORTS, both, chosen=["near"]).exports] == ["near", "far"]
+
+    for chosen in ([], ["far"], ["near", "far"]):
+        found = [problem.path for problem in refuse(TWO_EXPORTS, {"NEAR": "here"}, chosen)]
+        assert found == [
+            "$.exports[1].destination.bucket",
+            "$.exports[1].destination.access_key_env",
+            "$.exports[1].destination.secret_key_env",
+        ]
+    assert [p.path for p in refuse(TWO_EXPORTS, {}, ["near"])] == ["$.exports[0].destination.path"]
+    wrong = TWO_EXPORTS.replace("prefix: far/", "prefix: far/, endpoint: x")
+    assert [p.path for p in refuse(wrong, {"NEAR": "here"}, ["near"])] == [
+        "$.exports[1].destination.endpoint"
+    ]
+
+
+def test_a_name_that_no_export_has_excuses_none(refuse: Refuse) -> None:
+    """Who asks for an export that is not there is told first what the config wants of the environment."""
+    assert len(refuse(TWO_EXPORTS, {"NEAR": "here"}, ["nearby"])) == 3

@@ -219,3 +219,21 @@ def test_an_export_that_has_ended_is_told_whatever_its_telling_meets(
         ("last", "skipped", 0),
     ]
     assert_equal(tmp_path / "out" / "first", sqlite_database)
+
+
+def test_an_export_that_is_asked_for_needs_no_variable_of_another(
+    tmp_path: Path, sqlite_database: SqliteDatabase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every command that takes `--export` serves it without them; without `--export` they are named."""
+    make_events(sqlite_database, "sqlite")
+    far = _export(tmp_path, "far", destination={"type": "local", "path": "${env:RIVET_GONE}/{partition}/"})
+    config = write_config(tmp_path, sqlite_database.source, _export(tmp_path, "near"), far)
+
+    for command in (["check"], ["plan"], ["run"], ["validate"], ["run", "--validate"]):
+        told = run_command(capsys, *command, "--config", config, "--export", "near", "--json")
+        assert (told.exit_code, [e["name"] for e in told.exports]) == (0, ["near"])
+
+        told = run_command(capsys, *command, "--config", config, "--json")
+        assert told.exit_code == 2
+        assert any("'RIVET_GONE' is not set" in line for line in told.lines)
+    assert_equal(tmp_path / "out" / "near", sqlite_database)
