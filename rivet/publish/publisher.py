@@ -20,7 +20,7 @@ from rivet.publish.side_by_side import side_by_side
 from rivet.publish.standing import Standing
 from rivet.publish.steps import Steps
 from rivet.publish.tree import Tree, entry_of
-from rivet.publish.unchanged import is_unchanged, list_live
+from rivet.publish.unchanged import unchanged_of
 from rivet.publish.unlisted import unlisted_parts
 from rivet.publish.withdrawal import withdraw
 
@@ -79,8 +79,6 @@ class Publisher:
         self._standing = Standing(tree, blank)
         self._children = tree.children()
         self._unlisted: Mapping[str, Sequence[str]] = {}
-        pending = None if tree.export is None else tree.export.pending
-        self._announced = frozenset(() if pending is None else (p.path for p in pending.partitions))
         self._in_wave = False
         self._is_complete = False
         concurrency = destination.concurrency
@@ -269,39 +267,11 @@ class Publisher:
 
     def _changed(self, partitions: Sequence[StagedPartition]) -> list[StagedPartition]:
         """Discard what equals the live rows, and give the rest."""
-        alike = [p for p in partitions if self._is_as_large(p)]
-        listed = list_live(self._destination, alike)
-
-        def look(staged: StagedPartition) -> bool:
-            entry = self._standing.entries[staged.partition.path]
-            own_parts = {name: self._tree.sizes[name] for name in self._own_parts(entry.path)}
-            return is_unchanged(
-                self._destination, self._layout, entry, staged, own_parts=own_parts, listed=listed
-            )
-
-        looked = zip(alike, side_by_side(self._destination, look, alike), strict=True)
-        unchanged = {staged.partition.path for staged, is_same in looked if is_same}
-        for staged in alike:
-            if staged.partition.path in unchanged:
-                self._leave_alone(staged)
+        entries = self._standing.entries
+        unchanged = unchanged_of(self._destination, self._layout, self._tree, entries, partitions)
+        for staged in unchanged.values():
+            self._standing.confirm(staged.partition.path)
+            for file in staged.files():
+                file.discard()
+            self.tally.unchanged += 1
         return [p for p in partitions if p.partition.path not in unchanged]
-
-    def _is_as_large(self, staged: StagedPartition) -> bool:
-        """Tell whether the live rows can be those that were staged, without asking for anything.
-
-        In a store a request of the run before may still be under way to a partition that it had announced,
-        and fails only where the manifest was replaced.
-        """
-        if staged.partition.path in self._announced and self._destination.concurrency > 1:
-            return False
-        entry, manifest = self._standing.entries.get(staged.partition.path), staged.manifest
-        return entry is not None and (entry.row_count, entry.size_bytes) == (
-            manifest.row_count,
-            manifest.size_bytes,
-        )
-
-    def _leave_alone(self, staged: StagedPartition) -> None:
-        self._standing.confirm(staged.partition.path)
-        for file in staged.files():
-            file.discard()
-        self.tally.unchanged += 1

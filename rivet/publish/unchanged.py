@@ -15,7 +15,44 @@ from rivet.manifest.codec import MAX_MARKER_BYTES, marker_of
 from rivet.manifest.model import Manifest, Part, PartitionEntry
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE
-from rivet.publish.tree import read_manifest
+from rivet.publish.side_by_side import side_by_side
+from rivet.publish.tree import Tree, read_manifest
+
+
+def unchanged_of(
+    destination: Destination,
+    layout: Layout,
+    tree: Tree,
+    entries: Mapping[str, PartitionEntry],
+    partitions: Sequence[StagedPartition],
+) -> dict[str, StagedPartition]:
+    """Give, by path, those of staged partitions whose live ones hold the same and can be left alone.
+
+    Args:
+        entries: What stands now, by path.
+    """
+    pending = None if tree.export is None else tree.export.pending
+    announced = frozenset(() if pending is None else (p.path for p in pending.partitions))
+
+    def is_as_large(staged: StagedPartition) -> bool:
+        # In a store a request of the run before may still be under way to a partition that it had announced,
+        # and fails only where the manifest was replaced.
+        if staged.partition.path in announced and destination.concurrency > 1:
+            return False
+        entry, manifest = entries.get(staged.partition.path), staged.manifest
+        size = manifest.row_count, manifest.size_bytes
+        return entry is not None and (entry.row_count, entry.size_bytes) == size
+
+    alike = [staged for staged in partitions if is_as_large(staged)]
+    listed, children = list_live(destination, alike), tree.children() if alike else {}
+
+    def look(staged: StagedPartition) -> bool:
+        path = staged.partition.path
+        own_parts = {name: tree.sizes[name] for name in children.get(path, []) if tree.owns(name)}
+        return is_unchanged(destination, layout, entries[path], staged, own_parts=own_parts, listed=listed)
+
+    looked = zip(alike, side_by_side(destination, look, alike), strict=True)
+    return {staged.partition.path: staged for staged, is_same in looked if is_same}
 
 
 def list_live(destination: Destination, partitions: Sequence[StagedPartition]) -> dict[str, Listed]:
