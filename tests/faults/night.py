@@ -151,12 +151,15 @@ class Night:
         }
         assert ended.code in allowed[kind], ended.output
         assert ("Traceback" in ended.output) == (ended.code == 1), ended.output
+        # The mending run keeps what this one has published, by turns.
+        self._write(self._section, resume=("redo", "reuse")[turn % 2])
         mended = driver.run(self._config)
         assert mended.code == 0, mended.output
         self._reader.assert_new(FOREIGN)
 
     def _run(self, driver: Driver, fault: Fault | None) -> Ended:
-        self._config = self._write(self.place.hold(self._before))
+        self._section = self.place.hold(self._before)
+        self._config = self._write(self._section)
         with Watch(self._reader):
             return driver.run(self._config, fault)
 
@@ -165,11 +168,11 @@ class Night:
         outcome = run_well(self._directory, source, export, environ=self.place.environment)
         assert outcome.partitions_written == 4
 
-    def _write(self, section: dict[str, Any]) -> Path:
+    def _write(self, section: dict[str, Any], **more: str) -> Path:
         path = self._directory / "rivet.yaml"
         config = {
             "source": {**self._database.source, "retries": 0},
-            "exports": [by_day(Path(), destination=section)],
+            "exports": [by_day(Path(), destination=section, **more)],
         }
         path.write_text(json.dumps(config))
         return path

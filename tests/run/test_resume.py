@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,11 @@ def _scans() -> Iterator[list[Scan]]:
         yield seen
 
 
+def _recording(database: AnyDatabase) -> AbstractContextManager[list[str]]:
+    """Collect the statements that a server logs; SQLite has no log."""
+    return nullcontext([]) if isinstance(database, SqliteDatabase) else database.recording()
+
+
 def _runs(export: dict[str, Any]) -> dict[str, str]:
     return {e["value"]: e["run_id"] for e in export["partitions"]}
 
@@ -108,7 +114,7 @@ def test_what_a_failed_run_has_published_is_not_read_again(
         left = export_file(root)
         (unfinished,) = left["unfinished_runs"]
 
-        with _scans() as scans:
+        with _scans() as scans, _recording(database) as statements:
             outcome = run_well(tmp_path, database.source, by_day(root, resume="reuse"))
 
         # What the failed run found unchanged it has confirmed; the third night changes that, too.
@@ -121,6 +127,9 @@ def test_what_a_failed_run_has_published_is_not_read_again(
         assert {label: runs[label] for label in unchanged} == {label: first_run[label] for label in unchanged}
         assert len({run for label, run in runs.items() if label not in kept} - {unfinished["run_id"]}) == 1
         if indexed:
+            begun_at = re.findall(r">= [A-Z]*\s*'(\d{4}-\d\d-\d\d)", "\n".join(statements))
+            assert not set(begun_at).intersection(kept)
+            assert set(begun_at).intersection(CHANGED[number:]) or engine == "sqlite"
             assert all(s.reach is Reach.RANGE for s in scans)
             assert sum(s.expected_rows or 0 for s in scans) == sum(len(second[x]) for x in CHANGED[number:])
 
