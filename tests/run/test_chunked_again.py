@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
+import random
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +21,9 @@ from rivet.run import run
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import SECOND_NIGHT, assert_valid, make_events, source_rows
 from tests.run.running import by_day, run_one, run_well, settings
+from tests.run.test_kill import _ask, _driver
 from tests.run.trees import NULL, rows_by_manifest
+from tests.servers.sqlite import SqliteDatabase
 
 WAYS: dict[str, dict[str, Any]] = {
     "range": {"mode": "chunked", "chunk_column": "id", "chunk_size": 1},
@@ -119,3 +124,38 @@ def test_wherever_a_run_failed_no_chunk_of_a_finished_partition_is_read_again(
         )
         assert rows_by_manifest(root) == source_rows(events)
         assert_valid(root)
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("way", ["range", "page"])
+def test_killed_at_random_changes_the_next_run_reads_no_finished_chunk_again(
+    tmp_path: Path, sqlite_database: SqliteDatabase, way: str, kills: int
+) -> None:
+    """After each kill the tree comes out right, and no chunk of a partition that went live is read again."""
+    make_events(sqlite_database, "sqlite")
+    expected, root = source_rows(sqlite_database), tmp_path / "tree"
+    export = by_day(root, publish="eager", resume="reuse", **WAYS[way])
+    settings(tmp_path, sqlite_database.source, export)
+    changes = random.Random(kills).sample(range(90), kills)
+    killed = 0
+    with _driver(tmp_path / "rivet.yaml") as driver:
+        for change in changes:
+            shutil.rmtree(root, ignore_errors=True)
+            answer = _ask(driver, change)
+            assert answer in ("killed", "0")
+            killed += answer == "killed"
+            done = rows_by_manifest(root) if _status(root) != "complete" else {}
+
+            with _chunks() as chunks:
+                run_well(tmp_path, sqlite_database.source, export)
+
+            assert rows_by_manifest(root) == expected, change
+            assert_valid(root)
+            read = sum(chunk.expected_rows or 0 for chunk in chunks)
+            assert read == sum(len(rows) for label, rows in expected.items() if label not in done), change
+    assert killed > kills // 2
+
+
+def _status(root: Path) -> str | None:
+    path = root / "_rivet_export.json"
+    return str(json.loads(path.read_text())["status"]) if path.exists() else None
