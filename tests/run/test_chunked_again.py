@@ -126,6 +126,32 @@ def test_wherever_a_run_failed_no_chunk_of_a_finished_partition_is_read_again(
         assert_valid(root)
 
 
+NO_DAY = {
+    "postgres": "UPDATE events SET created_at = 'infinity' WHERE id IN (3, 9)",
+    "mariadb": "SET sql_mode = ''; UPDATE events SET created_at = '0000-00-00' WHERE id IN (3, 9)",
+    "sqlite": "UPDATE events SET created_at = 'some day' WHERE id IN (3, 9)",
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_moments_of_no_calendar_are_cut_with_the_null_rows(
+    tmp_path: Path, events: AnyDatabase, engine: str
+) -> None:
+    """They are written as NULL, counted as such, and are no key: a key that holds them is refused."""
+    events.execute(NO_DAY[engine])
+    export = by_day(tmp_path / "tree", unrepresentable="null", **WAYS["page"])
+
+    outcome = run_well(tmp_path, events.source, export, validate=True)
+    refused = run_one(tmp_path, events.source, export | WAYS["composite"])
+
+    rows = rows_by_manifest(tmp_path / "tree")
+    assert [row[0] for row in sorted(rows[NULL])] == [3, 9, 10, 11]
+    assert (outcome.rows, outcome.null_rows, outcome.scans) == (11, 4, 11)
+    assert outcome.unrepresentable_rows == {"created_at": 2}
+    assert refused.exit_code == 2
+    assert "holds 2 values that fit no calendar" in (refused.error or "")
+
+
 @pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.long)])
 @pytest.mark.parametrize("way", ["range", "page"])
 def test_killed_at_random_changes_the_next_run_reads_no_finished_chunk_again(
