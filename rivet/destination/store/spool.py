@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from rivet.errors import DestinationUnavailable
 
-_MEMORY_BYTES = 16 * 1024**2
+_MEMORY_BYTES = 4 * 1024**2
 _SEGMENT_BYTES = 64 * 1024**2
 
 
