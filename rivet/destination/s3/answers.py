@@ -92,7 +92,7 @@ def _any_answer(sock: socket.socket, begun: bytes, method: str, pace: Pace) -> A
     answer = http.client.HTTPResponse(cast("Any", _Begun(begun, sock, pace)), method=method)
     answer.begin()
     headers = {name.lower(): value for name, value in answer.getheaders()}
-    return Answer(answer.status, headers, answer.read(), is_last=True)
+    return Answer(answer.status, headers, answer.read(), is_last=answer.will_close)
 
 
 class _Begun:
