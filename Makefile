@@ -31,11 +31,12 @@ test: check servers ## Run the checks and every test, on servers of their own
 test-long: check servers ## Run every test, those that take minutes too
 	@$(BIN)/python -m pytest -m '' $(ARGS)
 
-check: $(VENV)/.ready ## Run ruff, mypy and the import law
+check: $(VENV)/.ready ## Run ruff, mypy, the import law and, once a day, the audit of what Rivet needs
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { echo 'error: not formatted: make format' >&2; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python .ci/audit $(VENV)/.audited
 
 format: $(VENV)/.ready ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix --quiet . || true
