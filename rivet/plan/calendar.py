@@ -11,6 +11,7 @@ from enum import StrEnum
 
 MICROSECONDS_PER_DAY = 86_400_000_000
 
+_DATE = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)")
 _TIMESTAMP = re.compile(r"([+-]?\d{4,6})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{6})Z?")
 
 
@@ -75,6 +76,22 @@ def format_day(days: int) -> str:
     """
     year, month, day = civil_from_days(days)
     return f"{format_year(year)}-{month:02d}-{day:02d}"
+
+
+def parse_day(text: str) -> int | None:
+    """Read an ISO date as days since 1970-01-01, or give None where it is none.
+
+    >>> parse_day("1970-01-02"), parse_day("2023-02-30"), parse_day("1970-01")
+    (1, None, None)
+    """
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day = map(int, match.groups())
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    days = days_from_civil(year, month, day)
+    return days if civil_from_days(days) == (year, month, day) else None
 
 
 def format_timestamp(microseconds: int, *, utc: bool, separator: str = "T") -> str:

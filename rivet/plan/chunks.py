@@ -7,14 +7,11 @@ timestamps a microsecond. Steps are Python's integers, which cannot overflow.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from decimal import Decimal
 
 from rivet.plan.calendar import format_day, format_timestamp
 from rivet.plan.schema import Column, Kind
-
-INTEGERS = frozenset(k for k in Kind if re.fullmatch(r"u?int\d+", k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Line:
     @property
     def is_decimal(self) -> bool:
         """Tell whether steps are parts of a decimal number, and values may lie between two of them."""
-        return not (self.column.type.kind in INTEGERS or self.column.type.kind.is_temporal)
+        return not (self.column.type.kind.is_integer or self.column.type.kind.is_temporal)
 
     def number(self, step: int) -> str:
         """Write a step of a column of numbers as digits.

@@ -15,10 +15,9 @@ from decimal import Decimal
 from rivet.errors import PlanError
 from rivet.plan.calendar import (
     FIRST_DAY,
-    civil_from_days,
-    days_from_civil,
     format_day,
     format_timestamp,
+    parse_day,
     parse_timestamp,
 )
 from rivet.plan.scans import WindowCount, counts_of_pieces
@@ -26,14 +25,6 @@ from rivet.plan.schema import Column, Fidelity, Kind
 from rivet.plan.windows import Axis, units_per_day
 
 CursorValue = int | Decimal
-
-_WHOLE = frozenset(
-    {
-        *(Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64),
-        *(Kind.UINT8, Kind.UINT16, Kind.UINT32, Kind.UINT64),
-    }
-)
-_DAY = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +94,9 @@ def require_ordered(column: Column, engine: str, where: str) -> None:
         PlanError: With the mend.
     """
     kind = column.type.kind
-    numbers = _WHOLE if engine == "sqlite" else _WHOLE | {Kind.DECIMAL}
-    if (kind.is_temporal or kind in numbers) and (
-        engine == "sqlite" or column.fidelity is not Fidelity.LOSSY
-    ):
+    is_decimal = kind is Kind.DECIMAL and engine != "sqlite"
+    is_compared = engine == "sqlite" or column.fidelity is not Fidelity.LOSSY
+    if (kind.is_temporal or kind.is_integer or is_decimal) and is_compared:
         return
     told = "a float, which is not exact" if kind in (Kind.FLOAT32, Kind.FLOAT64) else "neither"
     hint = (
@@ -156,8 +146,7 @@ def cursor_value(text: str, kind: Kind) -> CursorValue | None:
     """
     value: CursorValue | None
     if kind is Kind.DATE:
-        match = _DAY.fullmatch(text)
-        value = None if match is None else _days(*map(int, match.groups()))
+        value = parse_day(text)
     elif kind.is_temporal:
         value = parse_timestamp(text, utc=kind is Kind.INSTANT)
     elif re.fullmatch(r"-?\d{1,80}(\.\d{1,80})?", text, re.ASCII):
@@ -194,10 +183,3 @@ def lagging(value: CursorValue, lag: Decimal | timedelta | None, cursor: Cursor,
         unit = timedelta(days=1) if kind is Kind.DATE else timedelta(microseconds=1)
         return max(int(value) + -lag // unit, FIRST_DAY * units_per_day(kind))
     return value - lag if isinstance(value, Decimal) else value - math.ceil(lag)
-
-
-def _days(year: int, month: int, day: int) -> int | None:
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        return None
-    days = days_from_civil(year, month, day)
-    return days if civil_from_days(days) == (year, month, day) else None

@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 from rivet.errors import PlanError
-from rivet.plan.chunks import INTEGERS, Extent, Line, Piece
+from rivet.plan.chunks import Extent, Line, Piece
 from rivet.plan.schema import Column, Kind
 
 MAX_CHUNKS = 10_000
@@ -34,7 +34,7 @@ def line_of(column: Column, where: str, *, size: Decimal | timedelta | None, who
         PlanError: Its values are not ordered as numbers or dates are.
     """
     kind = column.type.kind
-    if kind in INTEGERS or kind.is_temporal:
+    if kind.is_integer or kind.is_temporal:
         return Line(column)
     if kind is not Kind.DECIMAL and not _DECIMAL.match(column.source_type.lower()):
         raise PlanError(

@@ -45,6 +45,11 @@ class Kind(StrEnum):
         """Tell whether a column of this kind can partition an export."""
         return self in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT)
 
+    @property
+    def is_integer(self) -> bool:
+        """Tell whether its values are whole numbers of a fixed width."""
+        return self.value.startswith(("int", "uint"))
+
 
 MAX_DECIMAL_DIGITS = 38
 
