@@ -12,11 +12,11 @@ from rivet.config.settings import ExportSettings, IncrementalSettings
 from rivet.described import Described
 from rivet.errors import PlanError
 from rivet.manifest.model import PartitionEntry
-from rivet.plan.asked import Asked, in_few_ranges, joined, last_windows, selection_asked
+from rivet.plan.asked import last_windows, selection_asked
 from rivet.plan.changes import changed_columns
 from rivet.plan.cursor import Cursor, CursorValue, Touched, lagging
 from rivet.plan.schema import Column, schema_json
-from rivet.plan.selection import EVERYTHING, Selection, selected
+from rivet.plan.selection import EVERYTHING, Selection, in_few_ranges, joined, selected
 from rivet.plan.watermark import Watermark, read_watermark
 from rivet.plan.windows import NULL_VALUE, Axis
 from rivet.publish.tree import Tree
@@ -120,7 +120,9 @@ class _Choosing:
 
     def _asked(self) -> Chosen:
         words = self._export.asked
-        selection = selection_asked(Asked(words.since, words.until, words.partitions), self._axis)
+        selection = selection_asked(
+            self._axis, since=words.since, until=words.until, partitions=words.partitions
+        )
         stale = self._staleness()
         if stale and any(not self._is_selected(e, selection) for e in self._tree.entries.values()):
             raise PlanError(

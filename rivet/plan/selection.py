@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from rivet.plan.windows import NULL_VALUE, Axis, Window
 
@@ -31,11 +32,6 @@ class Selection:
     def is_everything(self) -> bool:
         """Tell whether nothing is left out."""
         return self.nulls and self.ranges == ((None, None),)
-
-    @property
-    def hull(self) -> Range | None:
-        """Give the range from the first window to the last; None where no window is selected."""
-        return (self.ranges[0][0], self.ranges[-1][1]) if self.ranges else None
 
     def range_of(self, window: Window) -> int | None:
         """Give the number of the range that a window lies in, or None.
@@ -97,13 +93,53 @@ def selected(windows: Iterable[Window], *, nulls: bool = False) -> Selection:
     >>> selected([Window(3, 4, ""), Window(1, 2, ""), Window(4, 5, "")])
     Selection(ranges=((1, 2), (3, 5)), nulls=False)
     """
-    ranges: list[Range] = []
-    for window in sorted(windows, key=lambda w: w.start):
-        if ranges and ranges[-1][1] == window.start:
-            ranges[-1] = (ranges[-1][0], window.end)
+    return of_ranges(((window.start, window.end) for window in windows), nulls=nulls)
+
+
+def of_ranges(ranges: Iterable[Range], *, nulls: bool = False) -> Selection:
+    """Select ranges of windows, in any order; those that touch or overlap become one.
+
+    >>> of_ranges([(5, None), (None, 1), (7, 9), (1, 1), (1, 2)]).ranges
+    ((None, 2), (5, None))
+    """
+    merged: list[Range] = []
+    for start, end in sorted(ranges, key=lambda r: (r[0] is not None, r[0] or 0)):
+        last_start, last_end = merged[-1] if merged else (None, None)
+        if start is not None and end is not None and start >= end:
+            continue
+        if merged and (last_end is None or start is None or start <= last_end):
+            merged[-1] = (last_start, None if last_end is None or end is None else max(last_end, end))
         else:
-            ranges.append((window.start, window.end))
-    return Selection(tuple(ranges), nulls)
+            merged.append((start, end))
+    return Selection(tuple(merged), nulls)
+
+
+def joined(selections: Iterable[Selection]) -> Selection:
+    """Select what any of several selects.
+
+    >>> joined([Selection(((0, 1),), nulls=False), Selection(((1, 2),), nulls=True)])
+    Selection(ranges=((0, 2),), nulls=True)
+    """
+    every = list(selections)
+    return of_ranges([r for s in every for r in s.ranges], nulls=any(s.nulls for s in every))
+
+
+def in_few_ranges(selection: Selection, limit: int) -> Selection:
+    """Give a selection of at most so many ranges that holds all of another, over the narrowest gaps.
+
+    >>> in_few_ranges(Selection(((0, 1), (2, 3), (9, None)), nulls=False), 2).ranges
+    ((0, 3), (9, None))
+    """
+    ranges = list(selection.ranges)
+    gaps = sorted(((after[0] or 0) - (before[1] or 0), before[1]) for before, after in pairwise(ranges))
+    closed = {end for _, end in gaps[: max(0, len(ranges) - limit)]}
+    kept: list[Range] = []
+    for start, end in ranges:
+        if kept and kept[-1][1] in closed:
+            kept[-1] = (kept[-1][0], end)
+        else:
+            kept.append((start, end))
+    return Selection(tuple(kept), selection.nulls)
 
 
 def _not_empty(*ranges: Range) -> list[Range]:

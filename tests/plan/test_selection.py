@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rivet.errors import PlanError
-from rivet.plan.asked import Asked, last_windows, selection_asked, together
+from rivet.plan.asked import last_windows, selection_asked
 from rivet.plan.calendar import Granularity
 from rivet.plan.schema import Kind
+from rivet.plan.selection import of_ranges
 from rivet.plan.windows import NULL_VALUE, Axis
 
 DAY, MONTH, YEAR = Granularity.DAY, Granularity.MONTH, Granularity.YEAR
@@ -36,7 +37,7 @@ def test_two_dates_select_the_windows_between_them(
     axis = _axis(granularity, kind=kind)
     windows = [axis.window_of_label(label) for label in labels]
 
-    found = selection_asked(Asked(since, until), axis)
+    found = selection_asked(axis, since=since, until=until)
 
     assert windows[0] is not None
     assert windows[-1] is not None
@@ -62,7 +63,7 @@ def test_a_date_is_midnight_in_the_zone(zone: str, day: str, offset_hours: float
     utc = _axis(DAY).window_of_label(day)
     assert utc is not None
 
-    found = selection_asked(Asked(since=day), _axis(DAY, zone))
+    found = selection_asked(_axis(DAY, zone), since=day)
 
     assert found.ranges == ((int(utc.start + offset_hours * HOUR), None),)
 
@@ -73,9 +74,9 @@ def test_a_day_that_a_zone_never_had_is_the_edge_between_its_neighbours() -> Non
     neighbour = axis.window_of_label("2011-12-31")
     assert neighbour is not None
 
-    assert selection_asked(Asked(since="2011-12-30"), axis).ranges == ((neighbour.start, None),)
+    assert selection_asked(axis, since="2011-12-30").ranges == ((neighbour.start, None),)
     with pytest.raises(PlanError, match="is no label of a window by day"):
-        selection_asked(Asked(partitions=("2011-12-30",)), axis)
+        selection_asked(axis, partitions=["2011-12-30"])
 
 
 @pytest.mark.parametrize(
@@ -92,9 +93,9 @@ def test_a_date_inside_a_window_is_refused_with_the_edges(
     zone: str, granularity: Granularity, since: str, edges: tuple[str, str]
 ) -> None:
     """A window is read as a whole: the mend names the edges before and behind the date."""
-    for asked, option in ((Asked(since=since), "--since"), (Asked(until=since), "--until")):
-        with pytest.raises(PlanError, match=option) as refused:
-            selection_asked(asked, _axis(granularity, zone))
+    for option in ("since", "until"):
+        with pytest.raises(PlanError, match=f"--{option}") as refused:
+            selection_asked(_axis(granularity, zone), **{option: since})
         assert refused.value.exit_code == 2
         if len(since) == len("YYYY-MM-DD"):
             assert "lies inside the window" in str(refused.value)
@@ -107,7 +108,7 @@ def test_a_date_inside_a_window_is_refused_with_the_edges(
 def test_what_is_no_date_is_refused(text: str) -> None:
     """Neither words nor days that no month has are dates."""
     with pytest.raises(PlanError, match="is no date") as refused:
-        selection_asked(Asked(since=text), _axis(DAY))
+        selection_asked(_axis(DAY), since=text)
     assert refused.value.hint == "write one as YYYY-MM-DD"
 
 
@@ -115,7 +116,7 @@ def test_dates_in_the_wrong_order_are_refused() -> None:
     """Where no window lies between two dates, the run says so, and what `--until` means."""
     for until in ("2023-01-02", "2023-01-01"):
         with pytest.raises(PlanError, match="no window lies between --since 2023-01-02") as refused:
-            selection_asked(Asked("2023-01-02", until), _axis(DAY))
+            selection_asked(_axis(DAY), since="2023-01-02", until=until)
         assert "the date behind the last window" in (refused.value.hint or "")
 
 
@@ -123,12 +124,12 @@ def test_labels_select_their_windows_and_null_the_null_partition() -> None:
     """Labels add up with each other, with `NULL`, and with dates."""
     axis = _axis(DAY, kind=Kind.DATE)
 
-    found = selection_asked(Asked("1970-01-10", None, ("1970-01-02", "NULL", "1970-01-03")), axis)
+    found = selection_asked(axis, since="1970-01-10", partitions=["1970-01-02", "NULL", "1970-01-03"])
 
     assert (found.ranges, found.nulls) == (((1, 3), (9, None)), True)
     labels = ["1970-01-01", "1970-01-02", "1970-01-03", "1970-01-04", "1970-01-10", NULL_VALUE]
     assert [found.holds_value(label, axis) for label in labels] == [False, True, True, False, True, True]
-    assert selection_asked(Asked(partitions=("1970-01-02",)), axis).nulls is False
+    assert selection_asked(axis, partitions=["1970-01-02"]).nulls is False
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_labels_select_their_windows_and_null_the_null_partition() -> None:
 def test_a_label_of_another_granularity_is_refused(label: str, hint: str) -> None:
     """The mend shows how labels look, and which one holds a day."""
     with pytest.raises(PlanError, match="is no label of a window by month") as refused:
-        selection_asked(Asked(partitions=(label,)), _axis(MONTH))
+        selection_asked(_axis(MONTH), partitions=[label])
     assert refused.value.hint == hint
 
 
@@ -151,8 +152,8 @@ def test_the_last_windows_are_those_of_the_tree_and_all_behind_them() -> None:
     axis = _axis(DAY, kind=Kind.DATE)
     labels = ["1970-01-02", NULL_VALUE, "1970-01-05", "1970-01-07", "2099-01-01"]
 
-    assert last_windows(labels, 2, axis, now=10) == together([(4, None)])
-    assert last_windows(labels, 3, axis, now=10) == together([(1, None)])
-    assert last_windows(labels, 4, axis, now=10) == together([(None, None)])
-    assert last_windows(["2099-01-01"], 1, axis, now=10) == together([(47_117, None)])
+    assert last_windows(labels, 2, axis, now=10) == of_ranges([(4, None)])
+    assert last_windows(labels, 3, axis, now=10) == of_ranges([(1, None)])
+    assert last_windows(labels, 4, axis, now=10) == of_ranges([(None, None)])
+    assert last_windows(["2099-01-01"], 1, axis, now=10) == of_ranges([(47_117, None)])
     assert last_windows([NULL_VALUE], 2, axis, now=10) is None
