@@ -12,6 +12,7 @@ from rivet.outcome import PlanOutcome
 from rivet.run import plan
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.running import run_one, settings
+from tests.run.trees import rows_by_glob
 from tests.servers.database import Database
 from tests.servers.sqlite import SqliteDatabase
 
@@ -43,6 +44,7 @@ READS = re.compile(
     r'COPY \((SELECT .*"ledger" .*)\) TO STDOUT|(SELECT CONVERT\(CONCAT_WS.*`ledger` .*)', re.DOTALL
 )
 SCANS = {"postgres": "Seq Scan", "mariadb": "ALL"}
+RANDOM = {"postgres": "random", "mariadb": "rand", "sqlite": "random"}
 BY_DAY = {"partition_by": "day", "partition_key": "d"}
 
 
@@ -146,3 +148,26 @@ def test_what_cannot_be_cut_is_refused_before_anything_is_written(
         assert message in (outcome.error or ""), keys
         assert hint in (outcome.hint or ""), keys
         assert not list((tmp_path / "tree").glob("**/*.parquet"))
+
+
+@pytest.mark.parametrize("engine", ENGINES, scope="module")
+def test_ranges_of_a_query_are_read_like_those_of_a_table(
+    engine: str, shared_database: AnyDatabase, tmp_path: Path
+) -> None:
+    """By a column that it makes, three thin ranges together; one of other rows each time has no chunks."""
+    if not _has_ledger(shared_database):
+        shared_database.execute(CREATE[engine])
+    query = "SELECT id, id * 3 AS triple FROM ledger WHERE id <= 5000"
+    export = {**_export(tmp_path / "tree", chunk_column="triple", chunk_size=1000), "query": query}
+    del export["table"]
+
+    outcome = run_one(tmp_path, shared_database.source, export, validate=True)
+    unsteady = run_one(
+        tmp_path, shared_database.source, export | {"query": f"{query} AND {RANDOM[engine]}() IS NOT NULL"}
+    )
+
+    assert (outcome.error, outcome.rows, outcome.scans) == (None, 5000, 6)
+    assert sorted(row[0] for row in rows_by_glob(tmp_path / "tree")) == list(range(1, 5001))
+    assert unsteady.exit_code == 2
+    assert "chunks need a snapshot" in (unsteady.error or "")
+    assert "mode: full" in (unsteady.hint or "")
