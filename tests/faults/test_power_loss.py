@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from rivet import attempt
 from rivet.destination.local import LocalDestination
 from rivet.manifest.codec import decode_export, decode_manifest, success_marker
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, run_id_of_part
@@ -44,6 +45,7 @@ class Nights:
     def __init__(self, directory: Path, database: SqliteDatabase) -> None:
         self._directory = directory
         self._database = database
+        self.settings = {"vanished": "remove"}
         self.jail = directory / "jail"
         self.jail.mkdir()
         self.root = self.jail / "tree"
@@ -55,7 +57,7 @@ class Nights:
 
     def run(self) -> None:
         """Run to the end, and see that the tree is the table."""
-        run_well(self._directory, self._database.source, by_day(self.root, vanished="remove"))
+        run_well(self._directory, self._database.source, by_day(self.root, **self.settings))
         rows = [(r[0], r[2]) for r in self._database.fetch("SELECT * FROM events")]
         read = [row for part in rows_by_manifest(self.root).values() for row in part]
         assert sorted((r[0], r[2]) for r in read) == sorted(rows)
@@ -213,8 +215,10 @@ def _recovering(nights: Nights, *, committed: int) -> Story:
     return again
 
 
-@pytest.mark.parametrize("which", ["first", "second", "all anew", "undoing", "finishing"])
-def test_no_loss_leaves_a_partition_that_is_neither_old_nor_new(nights: Nights, which: str) -> None:
+@pytest.mark.parametrize("which", ["first", "second", "all anew", "eager", "undoing", "finishing"])
+def test_no_loss_leaves_a_partition_that_is_neither_old_nor_new(
+    nights: Nights, which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After each operation of a run, and whatever of the unsynced is lost, each manifest has its parts.
 
     A marker stands for one of the two, and every part that may be left is known for Rivet's own.
@@ -222,6 +226,9 @@ def test_no_loss_leaves_a_partition_that_is_neither_old_nor_new(nights: Nights, 
     if which in {"undoing", "finishing"}:
         story = _recovering(nights, committed=0 if which == "undoing" else 2)
     else:
+        if which == "eager":  # each partition by itself, as it is passed
+            nights.settings["publish"] = "eager"
+            monkeypatch.setattr(attempt, "_EAGER_GROUP_PARTITIONS", 1)
         if which != "first":
             nights.run()
             nights.change(ALL_ANEW if which == "all anew" else CHANGE)
