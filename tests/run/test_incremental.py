@@ -501,3 +501,34 @@ def test_very_many_days_that_lie_apart_are_read_together(
     notes = {row[0]: row[3] for rows in rows_by_manifest(root).values() for row in rows}
     assert notes == {-1: "first", **{n: "first" if n % 2 else "told" for n, _ in days}}
     assert_valid(root)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_date_is_a_cursor(tmp_path: Path, database: AnyDatabase, engine: str) -> None:
+    """All rows of the last date are read again, and with a lag those of whole days before it."""
+    make_orders(database, engine)
+    database.execute(
+        "ALTER TABLE orders ADD COLUMN changed_on date; UPDATE orders SET changed_on = '2023-02-01'; "
+        "UPDATE orders SET changed_on = '2023-02-03' WHERE id = 20"
+    )
+    root, lagging = tmp_path / "tree", tmp_path / "lagging"
+    variants: list[tuple[Path, dict[str, Any]]] = [(root, {}), (lagging, {"lag": "30 hours"})]
+    for place, more in variants:
+        run_well(tmp_path, database.source, by_change(place, cursor_column="changed_on", **more))
+        assert export_file(place)["watermark"] == {
+            "column": "changed_on",
+            "type": "date32",
+            "value": "2023-02-03",
+        }
+    database.execute(
+        "UPDATE orders SET note = 'the same day', changed_on = '2023-02-03' WHERE id = 30; "
+        "UPDATE orders SET note = 'two days before', changed_on = '2023-02-01' WHERE id = 10"
+    )
+
+    outcomes = [
+        run_well(tmp_path, database.source, by_change(place, cursor_column="changed_on", **more))
+        for place, more in variants
+    ]
+
+    assert [o.partitions_written for o in outcomes] == [1, 2]
+    assert [o.partitions_unread for o in outcomes] == [5, 0]  # a lag of 30 hours is two days
