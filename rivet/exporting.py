@@ -109,13 +109,15 @@ def _run(
             ahead.begin(export)
         tree = tree or read_tree(destination, described.layout)
         kept = finished(export, described, destination, tree, context.source.label)
+        # What is published before the total is known, and may be kept, is held to counts of its own.
+        count = export.publish == "eager" and (export.vanished == "error" or export.resume == "reuse")
         prepared = prepare(
             session,
             export,
             chosen.described,
-            # What is published before the total is known, and may be kept, is held to counts of its own.
-            count=export.publish == "eager" and (export.vanished == "error" or export.resume == "reuse"),
+            count=count or not chosen.holds_rows,  # a window may have none any more
             selection=without_finished(chosen.selection, kept, described.axis),
+            is_narrowed=chosen.is_narrowed,
         )
         if chosen.is_narrowed:
             prepared = spanned(session, export, described, prepared, tree.entries.values())

@@ -92,6 +92,7 @@ def prepare(
     *,
     count: bool,
     selection: Selection = EVERYTHING,
+    is_narrowed: bool = False,
 ) -> Prepared:
     """Probe an export and plan its scans.
 
@@ -101,6 +102,7 @@ def prepare(
     Args:
         count: Count every window, also where one scan would not need it.
         selection: The windows to read; everything without `partition_by`.
+        is_narrowed: Whether the relation has the rows of these windows alone, or few others.
 
     Raises:
         PlanError: There are values that their type cannot represent, too many partitions, or a sort too
@@ -119,7 +121,14 @@ def prepare(
     if column is None or axis is None:
         return Prepared(described, probe, None, (whole,), 0)
     preparation = _Preparation(
-        session, export, described, probe, column=column, axis=axis, selection=selection
+        session,
+        export,
+        described,
+        probe,
+        column=column,
+        axis=axis,
+        selection=selection,
+        is_narrowed=is_narrowed,
     )
     return preparation.run(whole, count=count)
 
@@ -158,7 +167,8 @@ def spanned(
 ) -> Prepared:
     """Say of a plan for some windows alone that it is one, and where the source ends if that may matter.
 
-    It does where a selected partition has no rows any more, and where empty windows become partitions.
+    It does where a selected partition has no rows any more, and where empty windows become partitions. Where
+    windows were not counted, all that are selected are known to hold rows.
 
     Args:
         whole: With the relation of all rows.
@@ -166,7 +176,9 @@ def spanned(
     """
     axis, column = whole.axis, whole.column
     chosen = [e for e in entries if prepared.is_selected(e)]
-    present = possibly_present(chosen, axis, prepared.probe, prepared.counts)
+    present = {e.path for e in chosen}
+    if prepared.counts is not None:
+        present = possibly_present(chosen, axis, prepared.probe, prepared.counts)
     matters = not export.skip_empty or not whole.is_steady or any(e.path not in present for e in chosen)
     span = session.reach(whole.relation, column) if matters and column is not None else None
     return replace(prepared, is_narrowed=True, source_span=span)
@@ -199,6 +211,7 @@ class _Preparation:
         column: Column,
         axis: Axis,
         selection: Selection,
+        is_narrowed: bool,
     ) -> None:
         self._session = session
         self._export = export
@@ -207,6 +220,7 @@ class _Preparation:
         self._axis = axis
         self._probe = probe
         self._selection = selection
+        self._is_narrowed = is_narrowed
         self._counts: tuple[WindowCount, ...] | None = () if probe.minimum is None else None
 
     def run(self, whole: Scan, *, count: bool) -> Prepared:
@@ -261,7 +275,8 @@ class _Preparation:
                     hint="set scan: single, or store the rows in a table of their own",
                 )
             return self._several(1)
-        is_part = not self._selection.is_everything
+        # A relation of the selected windows alone is read as any other is.
+        is_part = not self._selection.is_everything and not self._is_narrowed
         if self._export.scan == "auto" and steady and indexed and (is_part or rows > limit):
             return self._several(limit)
         return self._part_without_index(whole) if is_part and steady else (whole,)

@@ -124,7 +124,14 @@ def plan(
             described = describe(session, export, settings.source.consistency)
             tree = read_tree(destination, described.layout)
             chosen = choose(session, export, described, tree)
-            prepared = prepare(session, export, chosen.described, count=True, selection=chosen.selection)
+            prepared = prepare(
+                session,
+                export,
+                chosen.described,
+                count=True,
+                selection=chosen.selection,
+                is_narrowed=chosen.is_narrowed,
+            )
             if chosen.is_narrowed:
                 prepared = spanned(session, export, described, prepared, tree.entries.values())
             refuse_vanished(export, prepared, tree.entries.values())

@@ -34,7 +34,8 @@ class Chosen:
     Attributes:
         described: Its relation has the rows of the selected windows alone, where not everything is read.
         selection: The windows that are read and published.
-        is_narrowed: Whether the relation has these windows' rows alone.
+        is_narrowed: Whether the relation has these windows' rows alone, or few others.
+        holds_rows: Whether each of them is known to hold rows, or everything is read.
         watermark: Up to where the tree holds what has changed, once the run is complete; None: as it stands.
         why: What the selection comes from, for people; empty where everything is read as a matter of course.
         warnings: Lines for people.
@@ -43,6 +44,7 @@ class Chosen:
     described: Described
     selection: Selection = EVERYTHING
     is_narrowed: bool = False
+    holds_rows: bool = True
     watermark: Watermark | None = None
     why: str = ""
     warnings: tuple[str, ...] = ()
@@ -116,7 +118,7 @@ class _Choosing:
         refreshed = None if stale else self._refreshed()
         if refreshed is None:
             return self._everything(None, stale)
-        return Chosen(self._described, refreshed, why=self._refresh_told())
+        return Chosen(self._described, refreshed, holds_rows=False, why=self._refresh_told())
 
     def _asked(self) -> Chosen:
         words = self._export.asked
@@ -135,7 +137,7 @@ class _Choosing:
             if value is not None
         ]
         told += [f"--partition {label}" for label in words.partitions]
-        return Chosen(self._described, selection, why=" ".join(told))
+        return Chosen(self._described, selection, holds_rows=False, why=" ".join(told))
 
     def _incremental(
         self, incremental: IncrementalSettings, cursor: Cursor, known: Watermark | None
@@ -163,9 +165,11 @@ class _Choosing:
             told.append(self._refresh_told())
         failed = [e for e in self._tree.entries.values() if e.state == "failed"]
         parts.append(self._of_entries(failed))
+        selection = joined(parts)
         return Chosen(
             self._described,
-            joined(parts),
+            selection,
+            holds_rows=selection == parts[0],
             watermark=Watermark.of(cursor, known.value, touched.highest),
             why="; ".join(told),
         )
