@@ -15,15 +15,16 @@ from rivet.source.columns import refused_override
 from rivet.source.numbers import FLOATS, NUMBERS
 from rivet.source.postgres.numbers import holds, number_of
 from rivet.source.postgres.sent import MAX_DIGITS, Sent
-from rivet.source.postgres.types import EXTENSION_TEXTS, SourceType, becomes
+from rivet.source.postgres.types import SourceType, becomes
 
 VALUE = "{v}"
 _TEXT = "CAST({v} AS pg_catalog.text)"
 _JSON = "pg_catalog.array_to_json({v})"
-# The output function's own text, where a cast to text gives another: it strips blanks, adds a netmask or
-# writes truth values as words. Of a composite value without values IS NOT NULL is false.
+# The output function's own text, where a cast to text gives another: it strips blanks, adds a netmask, writes
+# truth values as words or leaves in XML an encoding that is no longer its own. Of a composite value without
+# values IS NOT NULL is false.
 _PRINTED = "CASE WHEN {v} IS DISTINCT FROM NULL THEN pg_catalog.format('%s', {v}) END"
-_CAST_DIFFERS = frozenset({"bpchar", "inet", "cidr", "bool"})
+_CAST_DIFFERS = frozenset({"bpchar", "inet", "cidr", "bool", "xml"})
 
 # What lies outside the years 1 to 9999, or is no number of finite size: the probe asks every row, so that few
 # comparisons count. A numeric of fixed digits takes no infinity (numeric.c, `apply_typmod_special`); of the
@@ -149,9 +150,9 @@ def _form(source: SourceType, target: ColumnType) -> Sent | None:
 
 def _is_sent_as_text(source: SourceType) -> bool:
     """Tell whether the form of a single value is its text."""
-    return source.made_of == "e" or (
-        source.name in (_SENT_AS_TEXT if source.built_in else EXTENSION_TEXTS) and not source.is_array
-    )
+    if source.made_of == "e":
+        return True
+    return source.name in _SENT_AS_TEXT and not source.is_array if source.built_in else source.is_text
 
 
 def _own_cell(source: SourceType, own: ColumnType) -> str:
@@ -162,11 +163,11 @@ def _own_cell(source: SourceType, own: ColumnType) -> str:
 
 def _list_cell(source: SourceType, element: Kind) -> str:
     """Write a list as JSON of strings, each the cell of its element."""
-    if source.built_in and source.name in _CAST_DIFFERS:
-        return _JSON
     array = "{v}"
     if element is Kind.BOOL:  # as text, a truth value is a word
         array = "CAST({v} AS pg_catalog.int4[])"
+    elif source.built_in and source.name in _CAST_DIFFERS:
+        return _JSON
     return f"pg_catalog.array_to_json(CAST({array} AS pg_catalog.text[]))"
 
 

@@ -52,7 +52,14 @@ class SourceType:
     @property
     def is_text(self) -> bool:
         """Tell whether a single value is text, and not only written as text."""
-        return not self.is_array and self.name in (_TEXTS if self.built_in else EXTENSION_TEXTS)
+        return not self.is_array and self.is_made_of_text
+
+    @property
+    def is_made_of_text(self) -> bool:
+        """Tell the same of the elements of an array; a user's own type may have an extension's name."""
+        if self.built_in:
+            return self.name in _TEXTS
+        return self.made_of == "b" and self.name in EXTENSION_TEXTS
 
     @property
     def is_foreign(self) -> bool:
@@ -84,8 +91,7 @@ def becomes(source: SourceType) -> tuple[ColumnType, Fidelity]:
 
 
 def _single(source: SourceType) -> tuple[ColumnType, Fidelity]:
-    texts = _TEXTS if source.built_in else EXTENSION_TEXTS
-    if source.name in texts:
+    if source.is_made_of_text:
         return ColumnType(Kind.STRING), Fidelity.EXACT
     if source.built_in and source.name in _OWN_KINDS:
         return ColumnType(_OWN_KINDS[source.name]), Fidelity.EXACT
