@@ -24,6 +24,7 @@ from rivet.plan.readers import old_values, readers
 from rivet.plan.resolve import near_miss
 from rivet.prepare import Prepared, prepare, refuse_vanished, spanned
 from rivet.publish.tree import read_tree
+from rivet.resuming import finished, kept_told, without_finished
 from rivet.selecting import choose
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source
@@ -124,23 +125,25 @@ def plan(
             described = describe(session, export, settings.source.consistency)
             tree = read_tree(destination, described.layout)
             chosen = choose(session, export, described, tree)
+            kept = finished(export, described, destination, tree, source.label)
             prepared = prepare(
                 session,
                 export,
                 chosen.described,
                 count=True,
-                selection=chosen.selection,
+                selection=without_finished(chosen.selection, kept, described.axis),
                 is_narrowed=chosen.is_narrowed,
             )
             if chosen.is_narrowed:
                 prepared = spanned(session, export, described, prepared, tree.entries.values())
             refuse_vanished(export, prepared, tree.entries.values())
         outcome = _planned(_checked(source, export, destination, described), prepared)
+        unread = {path for path, entry in tree.entries.items() if not prepared.is_selected(entry)}
         return replace(
             outcome,
-            partitions_unread=sum(not prepared.is_selected(e) for e in tree.entries.values()),
+            partitions_unread=len(unread | kept.keys()),
             selected_by=chosen.why or None,
-            warnings=(*outcome.warnings, *chosen.warnings),
+            warnings=(*outcome.warnings, *chosen.warnings, *kept_told(kept)),
         )
 
     return _look(settings, exports, listener, look)

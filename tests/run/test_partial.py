@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 
 from rivet.destination.local import LocalDestination, LocalStaged
+from rivet.destination.store.destination import StoreDestination
 from rivet.errors import DestinationUnavailable
 from rivet.manifest.verdict import Code
 from rivet.validate import validate
+from tests.run.buckets import STORES, Bucket, copied, export
 from tests.run.command import run_command, write_config
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import SECOND_NIGHT, assert_equal, assert_valid, export_file, make_events, source_rows
 from tests.run.running import by_day, run_one, run_well
 from tests.run.trees import NULL, is_ready, manifests, rows_by_glob, rows_by_manifest, snapshot
+from tests.servers.sqlite import SqliteDatabase
 
 KINDS = {"part": ".parquet", "manifest": "manifest.json", "marker": "_SUCCESS"}
 
@@ -80,6 +83,43 @@ def test_a_partition_that_cannot_be_published_does_not_stop_the_others(
         assert again.partitions_unread == (len(new) - 1 if resume == "reuse" else 0)
         assert rows_by_manifest(root) == new
     assert_equal(root, database)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_store_that_refuses_one_partition_takes_the_others(
+    tmp_path: Path, bucket: Bucket, sqlite_database: SqliteDatabase
+) -> None:
+    """In a bucket the one is put back and the others are new, side by side; the next run makes it whole."""
+    make_events(sqlite_database, "sqlite")
+    source, environ, label = sqlite_database.source, bucket.environment, "2023-01-02"
+    run_well(tmp_path, source, export(bucket), environ=environ)
+    old = source_rows(sqlite_database)
+    sqlite_database.execute("UPDATE events SET note = 'new'")
+    publish = StoreDestination.publish
+
+    def refusing(destination: StoreDestination, staged: Sequence[Any]) -> None:
+        if any(f"={label}/" in file.key for file in staged):
+            raise DestinationUnavailable(f"{label}: slow down")
+        publish(destination, staged)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StoreDestination, "publish", refusing)
+        outcome = run_one(tmp_path, source, export(bucket), environ=environ)
+
+    assert (outcome.status, outcome.exit_code) == ("failed", 3)
+    tree = copied(bucket, tmp_path / "partial")
+    assert rows_by_manifest(tree) == source_rows(sqlite_database) | {label: old[label]}
+    assert all(is_ready(path.parent) for path in tree.rglob("manifest.json"))
+    states = {e["value"]: e["state"] for e in export_file(tree)["partitions"]}
+    assert states == {known: "failed" if known == label else "live" for known in old}
+
+    again = run_well(tmp_path, source, export(bucket, resume="reuse"), validate=True, environ=environ)
+    assert (again.partitions_unread, again.partitions_written) == (len(old) - 1, 1)
+    tree = copied(bucket, tmp_path / "whole")
+    assert rows_by_manifest(tree) == source_rows(sqlite_database)
+    assert rows_by_glob(tree) == sorted(
+        (r for rows in rows_by_manifest(tree).values() for r in rows), key=repr
+    )
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])

@@ -16,8 +16,10 @@ from rivet.ahead import ReadAhead
 from rivet.errors import DestinationUnavailable
 from rivet.plan.scans import Reach, Scan
 from rivet.publish.steps import Steps
+from rivet.run import run
 from tests.run import running
 from tests.run.buckets import STORES, Bucket, copied, export
+from tests.run.command import run_command, write_config
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.fake_source import FakeSource, Fault
 from tests.run.nights import SECOND_NIGHT, assert_equal, assert_valid, export_file, make_events, source_rows
@@ -314,3 +316,48 @@ def test_what_did_not_add_up_is_never_kept(
     assert outcome.partitions_unread == (published if is_kept else 0)
     assert sum(map(len, rows_by_manifest(tmp_path / "tree").values())) == len(days)
     assert_valid(tmp_path / "tree")
+
+
+def test_a_further_attempt_of_a_run_keeps_what_the_one_before_has_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that fails amid eager publishing costs an attempt, and nothing of what is published."""
+    monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 2)
+    days = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, None]
+    source = FakeSource(days, Fault(cut_after=6))
+    monkeypatch.setattr("rivet.run.open_source", lambda _: source)
+    export = by_day(tmp_path / "tree", partition_by="day", publish="eager", resume="reuse")
+    config = settings(tmp_path, {"type": "sqlite", "path": "none.db", "retries": 1}, export)
+    published: list[int] = []
+
+    def mend(_: float) -> None:
+        published.append(len(manifests(tmp_path / "tree")))
+        source._fault = Fault()
+
+    (outcome,) = run(config, listener=lambda _: None, sleep=mend).exports
+
+    assert (outcome.status, outcome.partitions_unread) == ("complete", published[0])
+    assert published == [2]
+    assert sum(map(len, rows_by_manifest(tmp_path / "tree").values())) == len(days)
+    file = export_file(tmp_path / "tree")
+    assert (file["source"]["consistency"], file["source"]["attempt"]) == ("none", 2)
+    attempts = {label: m["source"].get("attempt", 1) for label, m in manifests(tmp_path / "tree").items()}
+    assert sorted(attempts.values()) == [1, 1, 2, 2, 2, 2]
+    assert_valid(tmp_path / "tree")
+
+
+def test_a_plan_says_what_is_left_to_read(
+    tmp_path: Path, sqlite_database: SqliteDatabase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a failed run `rivet plan` lists the missing partitions alone, and says whose the others are."""
+    make_events(sqlite_database, "sqlite")
+    root = tmp_path / "tree"
+    with _failing_at(4):
+        run_one(tmp_path, sqlite_database.source, by_day(root))
+    config = write_config(tmp_path, sqlite_database.source, by_day(root, resume="reuse"))
+
+    (planned,) = run_command(capsys, "plan", "--config", config, "--json").exports
+
+    missing = {p["value"] for p in planned["partitions"]}
+    assert missing == set(source_rows(sqlite_database)) - set(manifests(root))
+    assert any("resume: reuse keeps 4 partitions" in warning for warning in planned["warnings"])
