@@ -60,6 +60,16 @@ class Run:
             assert time.monotonic() < end
             time.sleep(0.01)
 
+    def continued(self) -> Ended:
+        """Let the process go on wherever it stands still, and tell how it ended."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while (seen := self._state()) not in {None, "Z"}:
+            assert time.monotonic() < end
+            if seen == "T":  # one thread of it may have been about to stop it once more
+                self.send(signal.SIGCONT)
+            time.sleep(0.01)
+        return self.ended()
+
     def ended(self) -> Ended:
         """Wait for the end, and tell how it was."""
         word = self._host.answer(last=True)

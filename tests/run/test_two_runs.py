@@ -190,8 +190,7 @@ def test_a_run_that_was_stopped_past_its_heartbeat_publishes_nothing_more(
     field.assert_right(1)
 
     gate.touch()
-    stopped.send(signal.SIGCONT)
-    assert_says_so(stopped.ended())
+    assert_says_so(stopped.continued())
     field.assert_right(2)
 
 
