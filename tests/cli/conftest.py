@@ -143,4 +143,4 @@ def ends(stub: Stub) -> Ends:
 @pytest.fixture
 def loaded(stub: Stub, settings: Settings) -> None:
     """Let every config load as these settings."""
-    stub("rivet.config.load", load_settings=lambda _path, _environ: settings)
+    stub("rivet.config.load", load_settings=lambda _path, _environ, **_: settings)

@@ -138,7 +138,7 @@ def run(settings: Settings, *, listener: Listener, run_id: str, **_: object) -> 
 
 if __name__ == "__main__":
     for name, members in (
-        ("rivet.config.load", {"load_settings": lambda _path, _environ: SETTINGS}),
+        ("rivet.config.load", {"load_settings": lambda _path, _environ, **_: SETTINGS}),
         ("rivet.run", {"run": run}),
     ):
         sys.modules[name] = ModuleType(name)

@@ -47,7 +47,7 @@ def test_a_bug_keeps_its_traceback_and_loses_its_secrets(rivet: Command, ends: E
 def test_a_bug_before_the_secrets_are_known_withholds_messages(rivet: Command, stub: Stub) -> None:
     """What a config holds cannot leak from a bug in its loading, since no message of it is shown."""
 
-    def break_down(*_: object) -> Settings:
+    def break_down(*_: object, **__: object) -> Settings:
         raise ValueError(f"url postgres://u:{PASSWORD}@h") from RuntimeError(PASSWORD)
 
     stub("rivet.config.load", load_settings=break_down)

@@ -25,7 +25,12 @@ def finds(stub: Stub) -> Looks:
 
     def find(*outcomes: PlanOutcome) -> None:
         def look(
-            settings: Settings, *, exports: tuple[str, ...], write: bool = False, listener: Listener
+            settings: Settings,
+            *,
+            exports: tuple[str, ...],
+            write: bool = False,
+            listener: Listener,
+            **_: object,
         ) -> tuple[PlanOutcome, ...]:
             listener(Event("started", settings.exports[0].name, "looking at shop"))
             chosen = (o for o in outcomes if not exports or o.name in exports)

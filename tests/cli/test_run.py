@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rivet.config.settings import Settings
+from rivet.config.settings import AskedWindows, Settings
 from rivet.errors import (
     ConfigError,
     DestinationUnavailable,
@@ -30,12 +30,17 @@ RUN = ("run", "--config", "c.yaml")
 
 
 def test_a_run_passes_on_what_it_was_asked_for(rivet: Command, ends: Ends) -> None:
-    """`--export` may stand several times, and `--validate` and `--wait` arrive."""
+    """`--export` and `--partition` may stand several times; `--since`, `--validate` and `--wait` arrive."""
     asked = ends(run_of(COMPLETE))
 
     rivet(*RUN, "--export", "a", "--export", "b", "--validate", "--wait", "60")
+    rivet(*RUN, "--since", "2023-01-01", "--partition", "2022-12-31", "--partition", "NULL")
 
-    assert asked == [{"exports": ("a", "b"), "validate": True, "wait_seconds": 60}]
+    windows = AskedWindows("2023-01-01", None, ("2022-12-31", "NULL"))
+    assert asked == [
+        {"exports": ("a", "b"), "asked": AskedWindows(), "validate": True, "wait_seconds": 60},
+        {"exports": (), "asked": windows, "validate": False, "wait_seconds": 0},
+    ]
 
 
 def test_people_are_told_on_stderr_only(rivet: Command, ends: Ends) -> None:
@@ -140,7 +145,7 @@ def test_several_exports_exit_with_the_gravest_code(
 def test_a_bad_config_is_told_problem_by_problem(rivet: Command, stub: Stub, tmp_path: Path) -> None:
     """Each problem is an Error and a Hint with its path, and an entry of the document and of the file."""
 
-    def refuse(*_: object) -> Settings:
+    def refuse(*_: object, **__: object) -> Settings:
         raise ConfigError(
             [Problem("$.source.type", "unknown 'pg'", "write postgres"), Problem("$", "no exports")]
         )
