@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rivet.destination.memory import MemoryDestination, fail_before
-from rivet.errors import DestinationUnavailable
+from rivet.errors import DestinationError
 from rivet.events import Event
 from rivet.run import check, plan
 from tests.run.nights import make_events
@@ -26,7 +26,7 @@ class Telling(MemoryDestination):
         return (WARNING,) if any(o.kind == "list" for o in self.operations) else ()
 
 
-@pytest.mark.parametrize(("fails", "exit_code"), [(False, 0), (True, 3)])
+@pytest.mark.parametrize(("fails", "exit_code"), [(False, 0), (True, 2)])
 def test_warnings_of_a_run(
     tmp_path: Path,
     sqlite_database: SqliteDatabase,
@@ -37,7 +37,7 @@ def test_warnings_of_a_run(
 ) -> None:
     """Each is an event, once, and stands in the outcome of an export that is complete."""
     make_events(sqlite_database, "sqlite")
-    hook = fail_before("publish", 3, DestinationUnavailable("throttled")) if fails else None
+    hook = fail_before("publish", 3, DestinationError("broken")) if fails else None
     destination = Telling(hook)
     monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
     heard: list[Event] = []
