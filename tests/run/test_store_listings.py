@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from rivet.errors import DestinationUnavailable
 from rivet.outcome import ExportOutcome
 from tests.run.buckets import STORES, Bucket
 from tests.run.faulty_store import EXPORT_FILE, FaultyStore
@@ -76,12 +75,16 @@ def test_parts_of_a_killed_run_that_the_next_listing_leaves_out(
     """They are Rivet's own still when a later listing shows them, and go; then nobody speaks of that run."""
     prefix = faulty.tree()
 
-    def away(*_: object) -> None:
-        raise DestinationUnavailable("gone before a manifest was written")
+    class Killed(BaseException):
+        """Ends the process between a part and its manifest."""
+
+    def kill(*_: object) -> None:
+        raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("rivet.publish.steps.Steps._put", away)
-        assert faulty.run(prefix).exit_code == 3
+        patch.setattr("rivet.publish.steps.Steps._put", kill)
+        with pytest.raises(Killed):
+            faulty.run(prefix)
     killed = _export_file(faulty, prefix)["pending"]["run_id"]
     faulty.proxy.choose = _leaves_out(lambda key: key.endswith(".parquet") and killed in key)
     assert faulty.run(prefix).exit_code == 0
