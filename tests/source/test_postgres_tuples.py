@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from collections.abc import Sequence
 
 import pytest
@@ -74,6 +75,20 @@ def test_many_false_beginnings_cost_no_row() -> None:
     rows = [[b"\x00\x01" * 50] for _ in range(20_000)]
 
     assert read([None], HEADER + written(rows) + END) == rows
+
+
+def test_a_large_row_of_false_beginnings_costs_no_memory() -> None:
+    """A large row behind small ones is read in less memory than its own size, whatever it holds."""
+    block = HEADER + written([[b"small"]] * 1000 + [[b"\x00\x01" * 2**22]])
+    reader = TupleReader([None])
+
+    tracemalloc.start()
+    (column,) = reader.cells(block)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (column.value(999), len(column.value(1000) or b"")) == (b"small", 2**23)
+    assert peak < 2**22
 
 
 def test_data_without_rows() -> None:

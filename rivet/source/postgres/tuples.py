@@ -32,7 +32,8 @@ _COUNT_BYTES = 2
 # The first few rows of a block tell whether its rows are large.
 _SAMPLE_ROWS = 8
 _LARGE_BYTES = 16 * 1024
-_SLICE = 65_536
+# A block is so large only where one of its rows is.
+_LARGE_BLOCK_BYTES = 8 * 1024**2
 _LOOKED_AT = 3
 
 
@@ -123,16 +124,16 @@ class TupleReader:
         if len(block) - start < self._least:
             return np.empty(0, np.int64)
         first = self._first(block, start, _SAMPLE_ROWS)
-        if first[-1] - start >= _LARGE_BYTES * (len(first) - 1):
-            # Large rows are few. To search them would take long, and much memory where zeros abound.
-            return np.array(self._first(block, start, None)[:-1], np.int64)
-        places = _places_of(block, self._count)
-        places = places[(places >= start) & (places <= len(block) - self._least)]
-        places = self._likely(block, places)
-        if len(places) <= len(block) // self._least:
-            return places
-        ends = [self._read(block, places[i : i + _SLICE])[1] for i in range(0, len(places), _SLICE)]
-        return _chained(places, np.concatenate(ends), start)
+        is_large = first[-1] - start >= _LARGE_BYTES * (len(first) - 1) or len(block) > _LARGE_BLOCK_BYTES
+        if not is_large:
+            places = _places_of(block, self._count)
+            places = places[(places >= start) & (places <= len(block) - self._least)]
+            places = self._likely(block, places)
+            if len(places) <= len(block) // self._least:
+                return places
+        # Large rows are few. To search them, or to read more beginnings than there can be rows, would take
+        # longer than to go from row to row, and many times the memory.
+        return np.array(self._first(block, start, None)[:-1], np.int64)
 
     def _likely(self, block: bytes, places: Places) -> Places:
         """Leave out places at which the first fields have not the lengths of a row's, as is soon told."""
