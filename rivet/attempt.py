@@ -21,7 +21,8 @@ from rivet.plan.changes import changed_columns
 from rivet.plan.names import SUCCESS_FILE
 from rivet.plan.scans import Scan
 from rivet.plan.windows import NULL_VALUE
-from rivet.prepare import Prepared, refuse_vanished
+from rivet.prepare import refuse_vanished
+from rivet.prepared import Prepared
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
 from rivet.publish.tree import Tree

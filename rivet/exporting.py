@@ -134,9 +134,9 @@ def _run(
             context.run_id,
             started_at,
             context.clock,
-            settings_digest(export, described, context.source.label),
-            attempt,
-            chosen.watermark or watermark_of(tree),
+            settings_sha256=settings_digest(export, described, context.source.label),
+            attempt=attempt,
+            watermark=chosen.watermark or watermark_of(tree),
         )
         prepared = replace(prepared, why=chosen.why, advice=(*prepared.advice, *chosen.warnings))
         attempted = Attempt(

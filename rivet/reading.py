@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from rivet.plan.scans import Reach, Scan
-from rivet.prepare import Prepared
+from rivet.prepared import Prepared
 
 
 def rows_expected(prepared: Prepared, failed: Collection[str]) -> dict[str, int] | None:

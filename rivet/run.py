@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from rivet.clock import Clock, new_run_id, utc_now
 from rivet.config.settings import EVERY_WINDOW, AskedWindows, ExportSettings, Settings
-from rivet.described import Described, describe
+from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
 from rivet.destination.trial import try_writing
@@ -18,11 +17,12 @@ from rivet.errors import ConfigError, IntegrityError, Interrupted, Problem, Rive
 from rivet.events import Event, Listener
 from rivet.history import History
 from rivet.locking import lock_records
-from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
-from rivet.plan.advice import key_advice, type_advice, value_advice
-from rivet.plan.readers import old_values, readers
+from rivet.outcome import ExportOutcome, PlanOutcome, RunOutcome
+from rivet.plan.advice import key_advice, type_advice
+from rivet.plan.readers import readers
 from rivet.plan.resolve import near_miss
-from rivet.prepare import Prepared, prepare, refuse_vanished, spanned
+from rivet.planned import outcome_of, with_plan
+from rivet.prepare import prepare, refuse_vanished, spanned
 from rivet.publish.tree import read_tree
 from rivet.resuming import finished, kept_told, without_finished
 from rivet.selecting import choose
@@ -71,11 +71,11 @@ def run(
         run_id,
         clock,
         history.listen,
-        wait_seconds,
-        settings.source.retries,
-        sleep,
-        lock_records(settings),
-        settings.on_error == "continue",
+        wait_seconds=wait_seconds,
+        retries=settings.source.retries,
+        sleep=sleep,
+        ledger=lock_records(settings),
+        keep_going=settings.on_error == "continue",
     )
     outcomes: list[ExportOutcome] = []
     stopped = False
@@ -137,7 +137,8 @@ def plan(
             if chosen.is_narrowed:
                 prepared = spanned(session, export, described, prepared, tree.entries.values())
             refuse_vanished(export, prepared, tree.entries.values())
-        outcome = _planned(_checked(source, export, destination, described), prepared)
+        outcome = outcome_of(described, export.name, source=source.label, destination=destination.uri)
+        outcome = with_plan(outcome, prepared)
         unread = {path for path, entry in tree.entries.items() if not prepared.is_selected(entry)}
         return replace(
             outcome,
@@ -163,7 +164,7 @@ def check(
             described = describe(session, export, settings.source.consistency)
         if write:
             try_writing(destination, new_run_id())
-        outcome = _checked(source, export, destination, described)
+        outcome = outcome_of(described, export.name, source=source.label, destination=destination.uri)
         told_by_readers = key_advice(described.layout)
         return replace(
             outcome,
@@ -263,61 +264,3 @@ def _ending(outcome: ExportOutcome) -> Event:
         return Event("failed", outcome.name, outcome.error, facts)
     facts = {"rows": outcome.rows, "partitions": outcome.partitions}
     return Event("finished", outcome.name, "complete", facts)
-
-
-def _checked(
-    source: Source, export: ExportSettings, destination: Destination, described: Described
-) -> PlanOutcome:
-    partitioning = described.layout.partitioning
-    return PlanOutcome(
-        name=export.name,
-        destination=destination.uri,
-        source=source.label,
-        engine=described.engine,
-        consistency=described.relation.consistency.value,
-        columns=described.relation.columns,
-        partition_column=None if partitioning is None else partitioning.column,
-        partition_key=None if partitioning is None else partitioning.key,
-        granularity=None if partitioning is None else partitioning.axis.granularity.value,
-        timezone=None if partitioning is None else partitioning.axis.timezone,
-        indexed=described.is_indexed,
-        primary_key=described.relation.primary_key,
-        warnings=tuple(described.advice),
-    )
-
-
-def _planned(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
-    layout, axis, probe = prepared.described.layout, prepared.described.axis, prepared.probe
-    if axis is None:
-        partitions = [(layout.partition(None), probe.rows)] if probe.rows else []
-    else:
-        partitions = [
-            (layout.partition(c.window), c.rows)
-            for c in prepared.counts or ()
-            if prepared.selection.holds(c.window)
-        ]
-        if probe.null_partition_rows and prepared.selection.nulls:
-            partitions.append((layout.partition(None), probe.null_partition_rows))
-    chunks = {
-        layout.partition(None if axis is None or start is None else axis.window_of(start)).path: count
-        for start, count in Counter(s.start for s in prepared.scans if s.chunk is not None).items()
-    }
-    return replace(
-        outcome,
-        rows=probe.rows,
-        null_rows=probe.null_partition_rows,
-        unrepresentable_rows=dict(probe.unrepresentable),
-        minimum=None if axis is None or probe.minimum is None else axis.format(probe.minimum),
-        maximum=None if axis is None or probe.maximum is None else axis.format(probe.maximum),
-        partitions=tuple(
-            PlannedPartition(t.value, t.path, rows, chunks.get(t.path)) for t, rows in partitions
-        ),
-        scans=prepared.scans,
-        sort_bytes=prepared.sort_bytes,
-        warnings=(
-            *outcome.warnings,
-            *prepared.advice,
-            *([] if axis is None else old_values(axis, probe.minimum)),
-            *value_advice(outcome.columns, outcome.engine),
-        ),
-    )
