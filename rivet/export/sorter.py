@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rivet.export.order import Order
+from rivet.export.ranking import is_in_order, places_in_order
 from rivet.export.spill import Kept, Spill
-from rivet.ranking import is_in_order, places_in_order
 
 RUN_BYTES = 16 * 1024**2
 MEMORY_BYTES = 16 * 1024**2
