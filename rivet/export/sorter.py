@@ -128,11 +128,11 @@ class Sorter:
         pending, is_in_order = self._pending, self._is_in_order
         is_large = self._pending_bytes > _LARGE_BATCH_BYTES * len(pending)
         self._pending, self._pending_bytes, self._is_in_order, self._last = [], 0, True, None
-        self._run = self._sorting.submit(self._keep, pending, is_in_order)
+        self._run = self._sorting.submit(self._keep, pending, is_in_order=is_in_order)
         if is_large:
             self._wait()
 
-    def _keep(self, pending: list[pa.RecordBatch], is_in_order: bool) -> None:  # noqa: FBT001
+    def _keep(self, pending: list[pa.RecordBatch], *, is_in_order: bool) -> None:
         """Keep a run in pieces, sorted."""
         size = piece_bytes(self._runs, pending[0].num_columns) if pending else 0
         self._runs += 1
