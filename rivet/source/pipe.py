@@ -39,6 +39,7 @@ class ReaderThread:
 
     def __init__(self) -> None:
         self._loop = new_event_loop()
+        self._loop.set_exception_handler(_report)
         self._bug: BaseException | None = None
         # A daemon, so that a driver that blocks for ever cannot hold up the end of the process.
         self._thread = threading.Thread(target=self._serve, name="rivet-reader", daemon=True)
@@ -93,6 +94,15 @@ class ReaderThread:
     def _must_live(self) -> None:
         if not self.is_alive:
             raise RuntimeError("the thread that reads from the source has died") from self._bug
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report what no one waits for, but for a connection that fails.
+
+    Of that one its driver tells whoever waits; to a connection that is being given up, no one listens.
+    """
+    if "transport" not in context:
+        loop.default_exception_handler(context)
 
 
 class BlockStream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -153,6 +154,33 @@ def test_run_gives_results_and_errors(reader: ReaderThread) -> None:
     assert reader.run(give(7)) == 7
     with pytest.raises(ValueError, match="negative"):
         reader.run(give(-1))
+
+
+def test_a_connection_that_fails_is_told_to_its_driver_alone(
+    reader: ReaderThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A driver that stumbles over data that no one waits for loses its connection, without a word."""
+    ours, theirs = socket.socketpair()
+
+    class Stumbling(asyncio.Protocol):
+        def __init__(self) -> None:
+            self.lost = asyncio.get_running_loop().create_future()
+
+        def data_received(self, _data: bytes) -> None:
+            raise RuntimeError("no one waits")
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.lost.set_result(exc)
+
+    async def stumble() -> Exception | None:
+        _, protocol = await asyncio.get_running_loop().create_connection(Stumbling, sock=ours)
+        theirs.send(b"late")
+        lost: Exception | None = await protocol.lost
+        return lost
+
+    with theirs:
+        assert str(reader.run(stumble())) == "no one waits"
+    assert caplog.records == []
 
 
 def test_closing_ends_a_task_that_is_still_under_way() -> None:
