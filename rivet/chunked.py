@@ -10,7 +10,8 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 
-from rivet.config.settings import ChunkSettings, ExportSettings
+from rivet.config.read_settings import ChunkSettings
+from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.errors import IntegrityError, PlanError
 from rivet.plan.calendar import Granularity

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rivet.config.settings import ExportSettings, IncrementalSettings
+from rivet.config.read_settings import IncrementalSettings
+from rivet.config.settings import ExportSettings
 from rivet.errors import SourceError, SourceUnavailable
 from rivet.plan.advice import key_advice, reader_advice, source_advice, zone_advice
 from rivet.plan.calendar import Granularity

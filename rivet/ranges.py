@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from rivet.config.settings import ChunkSettings
+from rivet.config.read_settings import ChunkSettings
 from rivet.described import Described
 from rivet.errors import PlanError
 from rivet.plan.chunks import ChunkRange, Extent, Line, Piece

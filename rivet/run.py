@@ -8,7 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 
 from rivet.clock import Clock, new_run_id, utc_now
-from rivet.config.settings import EVERY_WINDOW, AskedWindows, ExportSettings, Settings
+from rivet.config.read_settings import EVERY_WINDOW, AskedWindows
+from rivet.config.settings import ExportSettings, Settings
 from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rivet.config.settings import ExportSettings, IncrementalSettings
+from rivet.config.read_settings import IncrementalSettings
+from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.errors import PlanError
 from rivet.manifest.model import PartitionEntry

@@ -71,7 +71,7 @@ def run_command(
         return _plan(invocation, config, exports, (since, until, partitions))
     settings = invocation.load(config, exports)
 
-    from rivet.config.settings import AskedWindows
+    from rivet.config.read_settings import AskedWindows
     from rivet.report.document import run_export
     from rivet.report.errors import error_lines
     from rivet.report.summary import run_error_lines, run_lines
@@ -273,7 +273,7 @@ def _plan(
 ) -> Ending:
     settings = invocation.load(config, exports)
 
-    from rivet.config.settings import AskedWindows
+    from rivet.config.read_settings import AskedWindows
     from rivet.report.planned import plan_lines
     from rivet.run import plan
 

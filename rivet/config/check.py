@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from rivet.config import model as keys_of
+from rivet.config.edges import Destination, Source, Tls
 from rivet.config.environment import replaced
+from rivet.config.model import Column, Config, Export
 from rivet.config.place import Keys, Place, without
 from rivet.config.refused import key_refusal, value_refusal
 from rivet.errors import Problem
@@ -22,17 +23,17 @@ from rivet.errors import Problem
 Model = TypeVar("Model", bound=BaseModel)
 
 _NESTED: dict[str, type[BaseModel]] = {
-    "tls": keys_of.Tls,
-    "destination": keys_of.Destination,
-    "columns": keys_of.Column,
+    "tls": Tls,
+    "destination": Destination,
+    "columns": Column,
 }
 _HOMES: dict[str, type[BaseModel]] = {
-    "under `source`": keys_of.Source,
-    "under `tls` of the source": keys_of.Tls,
-    "in an export": keys_of.Export,
-    "under `destination` of an export": keys_of.Destination,
-    "in a column of `columns`": keys_of.Column,
-    "at the top": keys_of.Config,
+    "under `source`": Source,
+    "under `tls` of the source": Tls,
+    "in an export": Export,
+    "under `destination` of an export": Destination,
+    "in a column of `columns`": Column,
+    "at the top": Config,
 }
 _MAX_KEY = 64
 _EXPECTED = {

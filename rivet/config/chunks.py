@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from rivet.config.model import Export
 from rivet.config.place import Place
-from rivet.config.settings import ChunkSettings
+from rivet.config.read_settings import ChunkSettings
 from rivet.errors import Problem
 
 CHUNK_KEYS = ("chunk_column", "chunk_size", "chunk_count", "chunk_by_key")

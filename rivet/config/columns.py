@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from rivet.config.settings import ColumnSettings
+from rivet.config.read_settings import ColumnSettings
 
 WITH_UNIT = ("date", "timestamp", "timestamptz")
 TYPES = (

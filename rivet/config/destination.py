@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rivet.config import paths
-from rivet.config.model import Destination, Export
+from rivet.config.edges import Destination
+from rivet.config.model import Export
 from rivet.config.place import Keys, Place
 from rivet.config.settings import DestinationSettings, LocalDestinationSettings
 from rivet.config.stores import gcs_settings, s3_settings

@@ -18,7 +18,8 @@ from rivet.config.files import read_text
 from rivet.config.incremental import incremental_settings
 from rivet.config.model import Column, Export
 from rivet.config.place import Keys, Place
-from rivet.config.settings import ColumnSettings, DestinationSettings, ExportSettings
+from rivet.config.read_settings import ColumnSettings
+from rivet.config.settings import DestinationSettings, ExportSettings
 from rivet.config.zones import zone_fault
 from rivet.errors import Problem
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rivet.config.model import Export
 from rivet.config.place import Place
-from rivet.config.settings import IncrementalSettings
+from rivet.config.read_settings import IncrementalSettings
 from rivet.errors import Problem
 
 CURSOR_KEYS = ("cursor_column", "cursor_fallback_column", "lag", "strategy", "verify_counts")

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from rivet.config.check import checked
+from rivet.config.edges import Source
+from rivet.config.edges import Tls as TlsKeys
 from rivet.config.environment import variable
 from rivet.config.files import lack_of_file, read_text
-from rivet.config.model import Source
-from rivet.config.model import Tls as TlsKeys
 from rivet.config.paths import tidied
 from rivet.config.place import Place
 from rivet.config.settings import Engine, Secret, SourceSettings, Tls

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rivet.config.check import checked
+from rivet.config.edges import State
 from rivet.config.environment import variable
-from rivet.config.model import State
 from rivet.config.place import Place, shown
 from rivet.config.settings import SourceSettings, StateSettings
 from rivet.config.source import settings_of, tls_settings

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from rivet.config import paths
+from rivet.config.edges import Destination
 from rivet.config.environment import variable
 from rivet.config.files import lack_of_file
-from rivet.config.model import Destination
 from rivet.config.place import Keys, Place
 from rivet.config.settings import GcsDestinationSettings, S3DestinationSettings, Secret
 from rivet.errors import Problem

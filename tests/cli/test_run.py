@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rivet.config.settings import AskedWindows, Settings
+from rivet.config.read_settings import AskedWindows
+from rivet.config.settings import Settings
 from rivet.errors import (
     ConfigError,
     DestinationUnavailable,

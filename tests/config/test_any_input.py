@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from rivet.config import model
+from rivet.config import edges, model
 from rivet.config.load import load_settings
 from rivet.config.refused import LATER_KEYS, OLDER_KEYS
 from rivet.errors import ConfigError
@@ -31,7 +31,7 @@ _WORDS = [
 _KEYS = [
     *(
         key
-        for each in (model.Config, model.Source, model.Tls, model.Export, model.Column, model.Destination)
+        for each in (model.Config, edges.Source, edges.Tls, model.Export, model.Column, edges.Destination)
         for key in each.model_fields
     ),
     *("chunk_dense", "tuning", "x-anchor", "compresion", "a key", "", "<<"),
@@ -67,14 +67,14 @@ def _of(each: type[BaseModel]) -> dict[str, st.SearchStrategy[object]]:
 _EXPORT = _mapping(
     _of(model.Export)
     | {
-        "destination": _mapping(_of(model.Destination)) | _SCALARS,
+        "destination": _mapping(_of(edges.Destination)) | _SCALARS,
         "exclude": st.lists(_SCALARS, max_size=2) | _SCALARS,
         "columns": _mapping(dict.fromkeys(_TYPES, _mapping(_of(model.Column)) | _SCALARS)) | _SCALARS,
     }
 )
 _CONFIG = _mapping(
     {
-        "source": _mapping(_of(model.Source) | {"tls": _mapping(_of(model.Tls)) | _SCALARS}) | _SCALARS,
+        "source": _mapping(_of(edges.Source) | {"tls": _mapping(_of(edges.Tls)) | _SCALARS}) | _SCALARS,
         "defaults": _EXPORT | _SCALARS,
         "on_error": _SCALARS,
         "exports": st.lists(_EXPORT | _SCALARS, max_size=3) | _SCALARS,

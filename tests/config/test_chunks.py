@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from rivet.config.settings import ChunkSettings
+from rivet.config.read_settings import ChunkSettings
 from tests.config.conftest import ONE_EXPORT, SOURCE, Load, Refuse
 
 EXPORT = "$.exports[0]"

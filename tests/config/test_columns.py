@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rivet.config.columns import TYPES
-from rivet.config.settings import ColumnSettings
+from rivet.config.read_settings import ColumnSettings
 from tests.config.conftest import ONE_EXPORT, SOURCE, Load, Refuse
 
 EXPORT = "$.exports[0]"

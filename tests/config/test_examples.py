@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from rivet.config import model
+from rivet.config import edges, model
 from rivet.config.jsonschema import json_schema
 from rivet.config.load import load_settings
 from rivet.config.settings import (
@@ -31,7 +31,7 @@ ENVIRON = {
     "MINIO_SECRET_KEY": "secret",
 }
 MODELS: list[type[BaseModel]] = [
-    *(model.Config, model.Source, model.Tls, model.Export, model.Column, model.Destination, model.State),
+    *(model.Config, edges.Source, edges.Tls, model.Export, model.Column, edges.Destination, edges.State),
 ]
 
 

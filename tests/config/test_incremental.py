@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from rivet.config.settings import IncrementalSettings
+from rivet.config.read_settings import IncrementalSettings
 from tests.config.conftest import ONE_EXPORT, SOURCE, Load, Refuse
 
 EXPORT = "$.exports[0]"

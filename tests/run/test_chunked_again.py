@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rivet.config.settings import AskedWindows
+from rivet.config.read_settings import AskedWindows
 from rivet.errors import SourceUnavailable
 from rivet.export.pages import Pages
 from rivet.plan.scans import Scan
