@@ -62,7 +62,9 @@ class BinaryDecoder(Decoder):
             return array_of(form, cells, column.type)
         except Unfit as unfit:
             shown = text_of(form, cells.value(unfit.row) or b"")
-            raise Misfit(index, f"value {shown!r} does not fit", unfit.row) from unfit
+            is_finite = form is Sent.NUMERIC and shown[-1].isdigit()
+            why = f"has more digits than a {column.type}" if is_finite else "does not fit"
+            raise Misfit(index, f"value {shown!r} {why}", unfit.row) from unfit
 
     def _texts(self, index: int, cells: Cells) -> pa.Array:
         try:

@@ -79,7 +79,7 @@ _FORMS = {
     ("date", Kind.DATE): Sent.DATE,
     ("time", Kind.TIME): Sent.TIME,
     ("timestamp", Kind.TIMESTAMP): Sent.TIMESTAMP,
-    ("timestamptz", Kind.INSTANT): Sent.TIMESTAMP,
+    ("timestamptz", Kind.INSTANT): Sent.INSTANT,
     ("uuid", Kind.STRING): Sent.UUID,
     ("uuid", Kind.UUID): Sent.UUID,
 }

@@ -36,6 +36,7 @@ class Sent(StrEnum):
     DATE = "date"
     TIME = "time"
     TIMESTAMP = "timestamp"
+    INSTANT = "instant"
     NUMERIC = "numeric"
     UUID = "uuid"
     BYTES = "bytes"
@@ -66,6 +67,11 @@ def _moment(value: bytes) -> str:
     microseconds = _integer(value)
     moment = microseconds + EPOCH_DAY * _DAY_MICROSECONDS
     return _infinity(microseconds, 64) or _short(format_timestamp(moment, utc=False, separator=" "))
+
+
+def _instant(value: bytes) -> str:
+    text = _moment(value)
+    return text if text.endswith("infinity") else text + "+00"
 
 
 def _infinity(number: int, bits: int) -> str:
@@ -105,6 +111,7 @@ _TEXTS: Mapping[Sent, Callable[[bytes], str]] = {
     Sent.DATE: _day,
     Sent.TIME: _clock,
     Sent.TIMESTAMP: _moment,
+    Sent.INSTANT: _instant,
     Sent.NUMERIC: _number,
     Sent.UUID: lambda value: str(uuid.UUID(bytes=value)),
     Sent.BYTES: lambda value: "0x" + value.hex(),

@@ -42,7 +42,7 @@ class Cells:
     """The values of one column in a block of rows.
 
     Attributes:
-        block: The bytes in which they lie.
+        block: The bytes in which they lie; a driver's may be a bytearray.
         starts: Where each value's first byte lies.
         lengths: How many bytes each has, of NULL none; or how many all have.
         is_null: Which of them are NULL, or None where none is.
@@ -66,7 +66,7 @@ class Cells:
             return None
         start = int(self.starts[row])
         length = self.lengths if isinstance(self.lengths, int) else int(self.lengths[row])
-        return self.block[start : start + length]
+        return bytes(self.block[start : start + length])
 
     def _safe(self, offset: int, size: int) -> Places:
         """Keep the place of a NULL at the very end, behind which nothing lies, inside the block."""

@@ -29,6 +29,7 @@ WIDTHS: Mapping[Sent, int] = {
     Sent.DATE: 4,
     Sent.TIME: 8,
     Sent.TIMESTAMP: 8,
+    Sent.INSTANT: 8,
     Sent.UUID: 16,
 }
 """How many bytes each value of a form has, where all have the same."""
@@ -45,6 +46,7 @@ _NUMBERS = {
     Sent.DATE: ">i4",
     Sent.TIME: ">i8",
     Sent.TIMESTAMP: ">i8",
+    Sent.INSTANT: ">i8",
 }
 _TIMES = 10 ** np.arange(MAX_DIGITS + 1, dtype=np.int64)
 _MOST = (10**MAX_DIGITS - 1) // _TIMES
