@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sqlalchemy as sa
+
 from rivet.errors import LedgerError
 from rivet.ledger.connecting import Database
 from rivet.ledger.schema import STEPS, bring_forward, version_of
+
+_ATTEMPTS = 10
 
 
 def make(database: Database) -> None:
@@ -14,16 +18,22 @@ def make(database: Database) -> None:
         LedgerError: It cannot be made, or is a later Rivet's.
     """
     database.make_room()
-    with database.reading() as connection:
-        if version_of(connection) == len(STEPS):
-            return
-    try:
-        _bring_forward(database)
-    except LedgerError:
-        # Another run may be making the tables at this moment, which is an error for one of the two.
-        _bring_forward(database)
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            with database.reading() as connection:
+                if version_of(connection) == len(STEPS):
+                    return
+            with database.writing() as connection:
+                if connection.dialect.name == "mysql":  # whose tables are made outside of transactions
+                    connection.exec_driver_sql("SELECT GET_LOCK('rivet_ledger', 3)").all()
+                bring_forward(connection, version_of(connection))
+        except LedgerError as error:
+            # Other runs may be making the tables at this moment, which is an error for those that look.
+            if attempt == _ATTEMPTS or not _may_be_made_now(error):
+                raise
 
 
-def _bring_forward(database: Database) -> None:
-    with database.writing() as connection:
-        bring_forward(connection, version_of(connection))
+def _may_be_made_now(error: LedgerError) -> bool:
+    """Tell whether it was a statement that failed, and not the connecting."""
+    cause = error.__cause__
+    return isinstance(cause, sa.exc.DBAPIError) and cause.statement is not None
