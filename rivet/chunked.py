@@ -32,11 +32,13 @@ from rivet.wording import counted
 _EVERYTHING = Scan(Reach.EVERYTHING)
 _NULLS = Scan(Reach.NULLS)
 _MUCH_OVERLAP = 2.0
-_NO_CHUNKS = ChunkSettings(None, (), None, None)
 
 
 class Cutting:
     """The planning of chunks: first the partitions are measured, then they are cut.
+
+    Args:
+        chunks: Of the export.
 
     Raises:
         PlanError: The config's columns, or the source's moments, stand against it.
@@ -46,6 +48,7 @@ class Cutting:
         self,
         session: Session,
         export: ExportSettings,
+        chunks: ChunkSettings,
         described: Described,
         probe: Probe,
     ) -> None:
@@ -53,7 +56,7 @@ class Cutting:
         self._export = export
         self._described = described
         self._probe = probe
-        self._chunks = chunks = export.chunks or _NO_CHUNKS
+        self._chunks = chunks
         self._stretches: list[Stretch] = []
         if not described.is_steady:
             raise PlanError(
@@ -116,8 +119,15 @@ class Cutting:
         """
         if self._chunks.key:
             return tuple(scan for stretch in self._stretches for scan in self._pages(stretch))
-        ranges = Ranges(self._session, self._described, self._probe.span, self._a_line, self._export.where)
-        pieces = ranges.pieces(self._stretches, self._chunks)
+        ranges = Ranges(
+            self._session,
+            self._described,
+            self._stretches,
+            self._a_line,
+            span=self._probe.span,
+            where=self._export.where,
+        )
+        pieces = ranges.pieces(self._chunks)
         scans: list[Scan] = []
         for stretch, cut in zip(self._stretches, pieces, strict=True):
             self._agree(sum(piece.rows for piece in cut), stretch.extent.valued, "when counted by range")

@@ -57,7 +57,8 @@ def prepare(
     expected = probe.rows if described.is_steady else None
     whole = Scan(Reach.EVERYTHING, expected_rows=expected)
     if export.chunks is not None:
-        return _chunked(session, export, described, probe, selection)
+        cutting = Cutting(session, export, export.chunks, described, probe)
+        return _chunked(cutting, export, described, probe, selection)
     if column is None or axis is None:
         return Prepared(described, probe, None, (whole,), 0)
     preparation = _Preparation(
@@ -74,9 +75,8 @@ def prepare(
 
 
 def _chunked(
-    session: Session, export: ExportSettings, described: Described, probe: Probe, selection: Selection
+    cutting: Cutting, export: ExportSettings, described: Described, probe: Probe, selection: Selection
 ) -> Prepared:
-    cutting = Cutting(session, export, described, probe)
     counts = cutting.counts(selection)
     limit = export.max_partitions
     held = sum(selection.holds(c.window) for c in counts)

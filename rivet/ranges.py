@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
 from itertools import groupby
 
 from rivet.config.read_settings import ChunkSettings
@@ -59,33 +61,41 @@ class Stretch:
 
 
 class Ranges:
-    """The cutting of partitions by the ranges of a column."""
+    """The cutting of partitions by the ranges of a column.
+
+    Args:
+        span: Smallest and largest value of the partition column, both closed, or None.
+        where: The export's place in the config.
+    """
 
     def __init__(
-        self, session: Session, described: Described, span: tuple[int, int] | None, line: Line, where: str
+        self,
+        session: Session,
+        described: Described,
+        stretches: Sequence[Stretch],
+        line: Line,
+        *,
+        span: tuple[int, int] | None,
+        where: str,
     ) -> None:
         self._session = session
         self._described = described
-        self._span = span
+        self._stretches = stretches
         self._line = line
+        self._span = span
         self._where = where
-        self._stretches: Sequence[Stretch] = ()
-        self._chunks = ChunkSettings(None, (), None, None)
         self._looks = _MAX_LOOKS
 
-    def pieces(self, stretches: Sequence[Stretch], chunks: ChunkSettings) -> list[list[Piece]]:
+    def pieces(self, chunks: ChunkSettings) -> list[list[Piece]]:
         """Cut each partition into the ranges that hold its rows.
 
         Raises:
             PlanError: There would be too many, with what to use instead.
         """
-        self._stretches, self._chunks = stretches, chunks
-        return self._pieces_of_size() if chunks.size is not None else self._pieces_of_count()
+        return self._of_count(chunks.count or 1) if chunks.size is None else self._of_size(chunks.size)
 
-    def _pieces_of_size(self) -> list[list[Piece]]:
-        size, where = self._chunks.size, f"{self._where}.chunk_size"
-        assert size is not None  # noqa: S101 - for mypy: the caller looks
-        width = width_of(size, self._line, where)
+    def _of_size(self, size: Decimal | timedelta) -> list[list[Piece]]:
+        width = width_of(size, self._line, f"{self._where}.chunk_size")
         kind = self._line.column.type.kind
         # Of whole numbers that are a key a range holds at most as many as it is wide: where they lie thin,
         # several are read together.
@@ -108,8 +118,7 @@ class Ranges:
             self._require_count(len(pieces[-1]), stretch)
         return pieces
 
-    def _pieces_of_count(self) -> list[list[Piece]]:
-        count = self._chunks.count or 1
+    def _of_count(self, count: int) -> list[list[Piece]]:
         widths = [count_width(stretch.extent, count) for stretch in self._stretches]
         return [
             equal_pieces(self._refined(stretch, cells, _needed(stretch.extent.valued, count)), count)
@@ -155,10 +164,10 @@ class Ranges:
         numbered = list(enumerate(self._stretches))
         asked = 0
         for (width, reach), group in groupby(numbered, lambda n: (widths[n[0]], n[1].scan.reach)):
-            together = [stretch for _, stretch in group]
-            sizes = [nominal_count(stretch.extent, width) for stretch in together]
+            neighbours = [stretch for _, stretch in group]
+            sizes = [nominal_count(stretch.extent, width) for stretch in neighbours]
             asked += sum(
-                min(n, s.extent.valued) for n, s in zip(sizes, together, strict=True) if max(sizes) > 1
+                min(n, s.extent.valued) for n, s in zip(sizes, neighbours, strict=True) if max(sizes) > 1
             )
             if asked > _MAX_COUNTED:
                 raise PlanError(
@@ -166,11 +175,11 @@ class Ranges:
                     hint="write chunk_by_key: [columns of an index], or larger chunks",
                 )
             if max(sizes) > 1:
-                found += self._counted(together, width, by_window=reach is Reach.RANGE)
+                found += self._counted(neighbours, width, by_window=reach is Reach.RANGE)
             else:
                 found += [
                     [(s.extent.minimum // width, s.extent.valued)] if s.extent.minimum is not None else []
-                    for s in together
+                    for s in neighbours
                 ]
         return found
 
