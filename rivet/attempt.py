@@ -8,9 +8,8 @@ from contextlib import ExitStack, suppress
 from rivet.ahead import ReadAhead
 from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
-from rivet.export.parts import ParquetSettings
 from rivet.export.passing import run_scans
-from rivet.export.scan import Account, Shape, prove, prove_windows
+from rivet.export.scan import Account, prove, prove_windows
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
 from rivet.ledger.entries import ChangeEntry
@@ -18,7 +17,6 @@ from rivet.lock.turn import Turn
 from rivet.manifest.model import ExportFile, PartitionEntry
 from rivet.outcome import ExportOutcome, worst_exit_code
 from rivet.plan.changes import changed_columns
-from rivet.plan.names import SUCCESS_FILE
 from rivet.plan.scans import Scan
 from rivet.plan.windows import NULL_VALUE
 from rivet.prepare import refuse_vanished
@@ -31,6 +29,7 @@ from rivet.publish.vanished import decide_vanished
 from rivet.reading import rows_expected, scans_alone
 from rivet.record import Record
 from rivet.resuming import kept_told, require_kept
+from rivet.staging import shape_of, stager_of
 from rivet.telling import Telling
 
 # With `publish: eager`, partitions that have been passed are published in groups, since each group
@@ -106,7 +105,7 @@ class Attempt:
         )
         publisher.begin()
         try:
-            with self._stager() as stager:
+            with stager_of(self._record, self._account.unrepresentable) as stager:
                 self._scan(ahead, stager, publisher)
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
                 return self._publish(stager, publisher)
@@ -141,7 +140,7 @@ class Attempt:
             lambda scan: ahead.read(self._described, scan, self._telling.rows),
             stager,
             self._account,
-            shape=self._shape(),
+            shape=shape_of(self._described),
             splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
             partition_of=self._layout.partition,
             selection=self._prepared.selection,
@@ -171,13 +170,6 @@ class Attempt:
         changes = changed_columns(self._tree.export.schema, self._record.blank().schema)
         since = f"the columns have changed since run {self._tree.export.run_id!r}"
         return [f"{since}: {changes}"] if changes else []
-
-    def _shape(self) -> Shape:
-        names = tuple(c.name for c in self._described.relation.columns)
-        nulled = self._described.relation.nulled
-        partitioning = self._layout.partitioning
-        dropped = None if partitioning is None or partitioning.in_files else partitioning.column
-        return Shape(names, tuple(name for name in names if name in nulled), dropped)
 
     def _publish(self, stager: Stager, publisher: Publisher) -> ExportOutcome:
         account, prepared = self._account, self._prepared
@@ -257,30 +249,6 @@ class Attempt:
         """Give the smallest and the largest value of the source, both closed, or None."""
         seen = self._prepared.probe.span if self._account.failed else self._account.span
         return self._prepared.span_of_source(seen)
-
-    def _stager(self) -> Stager:
-        column = self._described.column
-        sorted_by = column.name if column is not None and column in self._described.written else None
-        return Stager(
-            ParquetSettings(
-                self._export.compression,
-                self._export.compression_level,
-                self._export.max_file_size_bytes,
-                sorted_by=sorted_by,
-                axis=self._axis,
-                is_sorted=self._export.chunks is None,
-            ),
-            part_name=lambda partition, number: self._layout.part_name(
-                partition, self._record.run_id, number
-            ),
-            stage=lambda path: self._record.destination.stage(path, self._record.run_id),
-            manifest_name=self._layout.manifest_name,
-            success_name=SUCCESS_FILE,
-            describe=lambda partition, parts, begun_at: self._record.manifest(
-                partition, parts, begun_at, self._account.unrepresentable.get(partition.path, {})
-            ),
-            clock=self._record.clock,
-        )
 
     def _add_empty(self, stager: Stager) -> set[str]:
         """Stage the windows between the first and the last that hold no rows, and give their paths."""
