@@ -15,7 +15,7 @@ from rivet.plan.schema import Column, Kind
 from rivet.source.key_text import key_texts
 from rivet.source.mysql.chunking import chunk_reading, densities_statement, extents_statement
 from rivet.source.mysql.connecting import Row
-from rivet.source.mysql.statements import MysqlRelation
+from rivet.source.mysql.statements import own_relation
 from rivet.source.protocol import Found, Relation
 
 
@@ -42,7 +42,7 @@ class MysqlChunking:
         self, relation: Relation, rows: Rows, of: Sequence[Column], line: Line | None
     ) -> Sequence[tuple[int | None, Extent]]:
         """Find rows, rows with a value in each column, and the ends on a line."""
-        statement = extents_statement(_own(relation), rows, of, line)
+        statement = extents_statement(own_relation(relation), rows, of, line)
         found = []
         for *number, count, valued, least, most in self._ask(statement, f"cannot measure {relation.label}"):
             ends = (None if v is None or line is None else self._step(v, line) for v in (least, most))
@@ -52,7 +52,7 @@ class MysqlChunking:
 
     def densities(self, relation: Relation, rows: Rows, grid: Grid) -> Sequence[Found]:
         """Count the rows of each range of a grid that holds any."""
-        statement = densities_statement(_own(relation), rows, grid)
+        statement = densities_statement(own_relation(relation), rows, grid)
         found: list[Found] = []
         for *piece, number, count in self._ask(statement, f"cannot measure {relation.label}"):
             start = rows.start_of(int(piece[0] or 0)) if piece else None
@@ -72,7 +72,7 @@ class MysqlChunking:
 
     def doubt(self, relation: Relation, column: Column | None, scan: Scan) -> str:
         """Say why a chunk's query would read more than its rows."""
-        reading = chunk_reading(_own(relation), relation.columns, column, scan)
+        reading = chunk_reading(own_relation(relation), relation.columns, column, scan)
         plan = self._plan(reading.statement, f"cannot plan {relation.label}")
         if any(line["type"] == "ALL" for line in plan):
             return "reads the whole table"
@@ -84,9 +84,3 @@ class MysqlChunking:
     def _step(self, value: bytes, line: Line) -> int:
         kind = line.column.type.kind
         return self._on_axis(value, kind) if kind.is_temporal else line.step_below(value.decode())
-
-
-def _own(relation: Relation) -> MysqlRelation:
-    if not isinstance(relation, MysqlRelation):
-        raise TypeError(f"expected a relation that this session described, got {type(relation)!r}")
-    return relation

@@ -20,9 +20,9 @@ from rivet.source.mysql.chunking import chunk_reading
 from rivet.source.mysql.connecting import Control, Row
 from rivet.source.mysql.errors import translated
 from rivet.source.mysql.statements import (
-    MysqlRelation,
     count_statement,
     counted_columns,
+    own_relation,
     probe_statement,
     read_statement,
 )
@@ -59,7 +59,7 @@ class MysqlSession:
 
     def probe(self, relation: Relation, column: Column | None) -> Probe:
         """Find minimum, maximum and the counts of rows in one statement."""
-        relation, doing = _own(relation), f"cannot probe {relation.label}"
+        relation, doing = own_relation(relation), f"cannot probe {relation.label}"
         row = self._rows(probe_statement(relation, column), doing)[0]
         rows, others = _number(row[0]), counted_columns(relation, column)
         unfit = {
@@ -82,26 +82,26 @@ class MysqlSession:
     ) -> Sequence[WindowCount]:
         """Count the rows of each window that holds any; the server counts pieces of days."""
         edges = axis.day_edges(span)
-        statement = count_statement(_own(relation), column, edges)
+        statement = count_statement(own_relation(relation), column, edges)
         counted = self._rows(statement, f"cannot count {relation.label}")
         numbers = ((_number(piece), _number(rows)) for piece, rows in counted)
         return counts_of_pieces(numbers, axis, edges, span)
 
     def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
         """Give the rows of some windows as a relation of their own."""
-        return changes.narrowed(_own(relation), column, selection)
+        return changes.narrowed(own_relation(relation), column, selection)
 
     def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
         """Count the rows of each window that holds any, and all others."""
         edges = axis.day_edges(None)
-        statement = changes.census_statement(_own(relation), column, edges)
+        statement = changes.census_statement(own_relation(relation), column, edges)
         counted = self._rows(statement, f"cannot count {relation.label}")
         found = touched_of_pieces([_piece(n, rows) for n, rows in counted], (), axis, edges)
         return found.windows, found.null_rows
 
     def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
         """Find the smallest and the largest value."""
-        statement = changes.reach_statement(_own(relation), column)
+        statement = changes.reach_statement(own_relation(relation), column)
         least, greatest = self._rows(statement, f"cannot probe {relation.label}")[0]
         if least is None or greatest is None:
             return None
@@ -111,7 +111,7 @@ class MysqlSession:
         self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
     ) -> Touched:
         """Find the windows that hold rows past a bound of the cursor."""
-        doing, own = f"cannot look for what has changed in {relation.label}", _own(relation)
+        doing, own = f"cannot look for what has changed in {relation.label}", own_relation(relation)
         if since is None:
             highest = self._rows(changes.highest_statement(own, cursor), doing)[0][0]
             return Touched(highest=_cursor_value(highest, cursor.kind))
@@ -127,7 +127,7 @@ class MysqlSession:
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times a row's size where the plan of a scan sorts."""
-        relation = _own(relation)
+        relation = own_relation(relation)
         reading = read_statement(relation, relation.columns, column, scan)
         plan = self._plan(reading.statement, f"cannot plan {relation.label}")
         sorts = any("filesort" in (line["extra"] or "") for line in plan)
@@ -138,7 +138,7 @@ class MysqlSession:
     ) -> Batches:
         """Read a scan; see the protocol."""
         read = read_statement if scan.chunk is None else chunk_reading
-        reading = read(_own(relation), columns, column, scan)
+        reading = read(own_relation(relation), columns, column, scan)
         return MysqlBatches(self._reader, reading, columns, relation.row_names(column))
 
     def _plan(self, statement: str, doing: str) -> list[dict[str, Any]]:
@@ -148,12 +148,6 @@ class MysqlSession:
     def _rows(self, statement: str, doing: str) -> list[Row]:
         with translated(doing):
             return self._reader.fetch(statement)
-
-
-def _own(relation: Relation) -> MysqlRelation:
-    if not isinstance(relation, MysqlRelation):
-        raise TypeError(f"expected a relation that this session described, got {type(relation)!r}")
-    return relation
 
 
 def _in_order(relation: Relation, unfit: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

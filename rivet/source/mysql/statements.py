@@ -40,6 +40,17 @@ class MysqlRelation(Relation):
     row_bytes: int = 0
 
 
+def own_relation(relation: Relation) -> MysqlRelation:
+    """Take a relation for what a session of this engine has described.
+
+    Raises:
+        TypeError: It is another's.
+    """
+    if not isinstance(relation, MysqlRelation):
+        raise TypeError(f"expected a relation that this session described, got {type(relation)!r}")
+    return relation
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A statement that reads a scan.

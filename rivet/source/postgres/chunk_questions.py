@@ -16,7 +16,7 @@ from rivet.plan.schema import Column, Kind
 from rivet.source.key_text import key_texts
 from rivet.source.postgres.chunking import chunk_statement, densities_statement, extents_statement
 from rivet.source.postgres.describing import nodes
-from rivet.source.postgres.statements import PostgresRelation
+from rivet.source.postgres.statements import own_relation
 from rivet.source.protocol import Found, Relation
 
 
@@ -43,7 +43,7 @@ class PostgresChunking:
         self, relation: Relation, rows: Rows, of: Sequence[Column], line: Line | None
     ) -> Sequence[tuple[int | None, Extent]]:
         """Find rows, rows with a value in each column, and the ends on a line."""
-        statement = extents_statement(_own(relation), rows, of, line)
+        statement = extents_statement(own_relation(relation), rows, of, line)
         found = []
         for *number, count, valued, least, most in self._ask(statement, f"cannot measure {relation.label}"):
             ends = (None if v is None or line is None else self._step(v, line) for v in (least, most))
@@ -52,7 +52,7 @@ class PostgresChunking:
 
     def densities(self, relation: Relation, rows: Rows, grid: Grid) -> Sequence[Found]:
         """Count the rows of each range of a grid that holds any."""
-        statement = densities_statement(_own(relation), rows, grid)
+        statement = densities_statement(own_relation(relation), rows, grid)
         found: list[Found] = []
         for *piece, number, count in self._ask(statement, f"cannot measure {relation.label}"):
             start = rows.start_of(piece[0]) if piece else None
@@ -72,7 +72,7 @@ class PostgresChunking:
 
     def doubt(self, relation: Relation, column: Column | None, scan: Scan) -> str:
         """Say why a chunk's query would read more than its rows."""
-        statement = chunk_statement(_own(relation), relation.columns, column, scan)
+        statement = chunk_statement(own_relation(relation), relation.columns, column, scan)
         is_page = isinstance(scan.chunk, ChunkPage)
         by_index = isinstance(scan.chunk, ChunkPage) and scan.chunk.index is not None
         plan = self._explain(statement, f"cannot plan {relation.label}", by_index=by_index)
@@ -90,9 +90,3 @@ class PostgresChunking:
                 hint="mend the value, or cut by another column",
             )
         return line.step_below(str(value))
-
-
-def _own(relation: Relation) -> PostgresRelation:
-    if not isinstance(relation, PostgresRelation):
-        raise TypeError(f"{relation.label} was not described by this session")
-    return relation

@@ -23,9 +23,9 @@ from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, planning_by_ind
 from rivet.source.postgres.errors import translated
 from rivet.source.postgres.login import Login
 from rivet.source.postgres.statements import (
-    PostgresRelation,
     count_statement,
     ends_statement,
+    own_relation,
     probe_statement,
     read_statement,
 )
@@ -82,7 +82,7 @@ class PostgresSession:
         Where nothing is to become NULL, it only looks whether any value is unrepresentable, which takes half
         as long; if one is, a second statement counts them.
         """
-        relation = _own(relation)
+        relation = own_relation(relation)
         doing = f"cannot probe {relation.label}"
         if not relation.nulled:
             rows, is_any, *ends = self._rows(ends_statement(relation, column), doing)[0]
@@ -102,7 +102,7 @@ class PostgresSession:
 
     def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
         """Give the rows of some windows as a relation of their own."""
-        return changes.narrowed(_own(relation), column, selection)
+        return changes.narrowed(own_relation(relation), column, selection)
 
     def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
         """Count the rows of each window that holds any, and all others."""
@@ -138,14 +138,14 @@ class PostgresSession:
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
-        statement = read_statement(_own(relation), relation.columns, column, scan)
+        statement = read_statement(own_relation(relation), relation.columns, column, scan)
         return _largest_sort(self._explain(statement, f"cannot plan {relation.label}"), 1)
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
         """Read a scan; see the protocol."""
-        own = _own(relation)
+        own = own_relation(relation)
         is_chunk = scan.chunk is not None
         write = chunk_statement if is_chunk else read_statement
         statement = write(own, columns, column, scan)
@@ -213,12 +213,6 @@ class PostgresSession:
     def _rows(self, statement: str, doing: str) -> Sequence[Any]:
         with translated(doing):
             return run_text(self._connection, statement).all()
-
-
-def _own(relation: Relation) -> PostgresRelation:
-    if not isinstance(relation, PostgresRelation):
-        raise TypeError(f"{relation.label} was not described by this session")
-    return relation
 
 
 def _cursor_value(value: Any, kind: Kind) -> CursorValue | None:

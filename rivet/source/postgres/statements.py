@@ -29,6 +29,17 @@ class PostgresRelation(Relation):
         return [c for c in self.columns if self.renderings[c.name].unfit]
 
 
+def own_relation(relation: Relation) -> PostgresRelation:
+    """Take a relation for what a session of this engine has described.
+
+    Raises:
+        TypeError: It is another's.
+    """
+    if not isinstance(relation, PostgresRelation):
+        raise TypeError(f"{relation.label} was not described by this session")
+    return relation
+
+
 def quoted(name: str) -> str:
     """Quote an identifier.
 

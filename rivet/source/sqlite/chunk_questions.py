@@ -22,7 +22,7 @@ from rivet.source.sqlite.chunking import (
     extents_statement,
     page_end_statement,
 )
-from rivet.source.sqlite.relation import SqliteRelation
+from rivet.source.sqlite.relation import SqliteRelation, own_relation
 
 _SORTS = "USE TEMP B-TREE FOR"
 _SCANS = "SCAN "
@@ -49,7 +49,7 @@ class SqliteChunking:
         self, relation: Relation, rows: Rows, of: Sequence[Column], line: Line | None
     ) -> Sequence[tuple[int | None, Extent]]:
         """Find rows, rows with a value in each column, and the ends on a line."""
-        own = _own(relation)
+        own = own_relation(relation)
         statement = extents_statement(own, rows, of, line, partial(self._separator_of, own))
         found = []
         for *number, count, valued, least, most in self._ask(statement, f"cannot measure {relation.label}"):
@@ -60,7 +60,7 @@ class SqliteChunking:
 
     def densities(self, relation: Relation, rows: Rows, grid: Grid) -> Sequence[Found]:
         """Count the rows of each range of a grid that holds any."""
-        own = _own(relation)
+        own = own_relation(relation)
         statement = densities_statement(own, rows, grid, partial(self._separator_of, own))
         answer = self._ask(statement, f"cannot measure {relation.label}")
         return [(rows.start_of(piece[0]) if piece else None, n, count) for *piece, n, count in answer]
@@ -73,14 +73,14 @@ class SqliteChunking:
         last: pa.RecordBatch,  # noqa: ARG002 - a text of a date may have several forms, of which it is one
     ) -> tuple[str, ...]:
         """Ask for the key of a page's last row as it is stored."""
-        own = _own(relation)
+        own = own_relation(relation)
         statement = page_end_statement(own, column, scan, partial(self._separator_of, own))
         (row,) = self._ask(statement, f"cannot look for the end of a page of {relation.label}")
         return tuple(row)
 
     def doubt(self, relation: Relation, column: Column | None, scan: Scan) -> str:
         """Say why a chunk's query would read more than its rows."""
-        own = _own(relation)
+        own = own_relation(relation)
         separator_of = partial(self._separator_of, own)
         statement = chunk_statement(own, relation.columns, column, scan, separator_of)
         plan = self._ask(f"EXPLAIN QUERY PLAN {statement}", f"cannot plan {relation.label}")
@@ -100,9 +100,3 @@ def _step(value: Any, line: Line) -> int:
             hint="write chunk_by_key: [columns of an index]",
         )
     return step
-
-
-def _own(relation: Relation) -> SqliteRelation:
-    if not isinstance(relation, SqliteRelation):
-        raise TypeError("the relation was not described by a session of SQLite")
-    return relation

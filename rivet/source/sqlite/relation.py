@@ -26,3 +26,14 @@ class SqliteRelation(Relation):
         """Say how columns are read."""
         asked = dict(self.overrides)
         return [Reading(c, asked.get(c.name), c.name in self.nulled) for c in columns]
+
+
+def own_relation(relation: Relation) -> SqliteRelation:
+    """Take a relation for what a session of this engine has described.
+
+    Raises:
+        TypeError: It is another's.
+    """
+    if not isinstance(relation, SqliteRelation):
+        raise TypeError("the relation was not described by a session of SQLite")
+    return relation

@@ -24,7 +24,7 @@ from rivet.source.sqlite.chunking import chunk_statement
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.describing import describe
 from rivet.source.sqlite.errors import translated
-from rivet.source.sqlite.relation import SqliteRelation
+from rivet.source.sqlite.relation import SqliteRelation, own_relation
 from rivet.source.sqlite.statements import read_statement, text_statement
 
 # The driver's batches are bounded in rows only; even of the largest rows one holds no more than this.
@@ -63,7 +63,7 @@ class SqliteSession:
         Raises:
             ColumnError: Values do not fit their columns.
         """
-        examination = self._examined(_own(relation))
+        examination = self._examined(own_relation(relation))
         held = examination.unrepresentable
         unrepresentable = tuple((c.name, held[c.name]) for c in relation.columns if c.name in held)
         if column is None:
@@ -86,7 +86,7 @@ class SqliteSession:
         Days that do not begin at midnight in UTC take one more pass, over the column alone.
         """
         edges = axis.day_edges(span)
-        own = _own(relation)
+        own = own_relation(relation)
         examination = self._examined(own)
         if edges != _WHOLE_DAYS:
             examiner = Examiner(self._connection, own.from_item, own.readings([column]), edges=edges)
@@ -96,18 +96,18 @@ class SqliteSession:
 
     def narrowed(self, relation: Relation, column: Column, selection: Selection) -> Relation:
         """Give the rows of some windows as a relation of their own."""
-        return changes.narrowed(_own(relation), column, selection)
+        return changes.narrowed(own_relation(relation), column, selection)
 
     def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
         """Count the rows of each window that holds any, and all others."""
         edges = axis.day_edges(None)
-        statement = changes.census_statement(_own(relation), column, edges)
+        statement = changes.census_statement(own_relation(relation), column, edges)
         found = touched_of_pieces(self._rows(statement, f"cannot count {relation.label}"), (), axis, edges)
         return found.windows, found.null_rows
 
     def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
         """Find the smallest and the largest value."""
-        statement = changes.reach_statement(_own(relation), column)
+        statement = changes.reach_statement(own_relation(relation), column)
         least, greatest = self._rows(statement, f"cannot probe {relation.label}")[0]
         return None if least is None else (least, greatest)
 
@@ -115,7 +115,7 @@ class SqliteSession:
         self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
     ) -> Touched:
         """Find the windows that hold rows past a bound of the cursor."""
-        doing, own = f"cannot look for what has changed in {relation.label}", _own(relation)
+        doing, own = f"cannot look for what has changed in {relation.label}", own_relation(relation)
         if since is None:
             return Touched(highest=self._rows(changes.highest_statement(own, cursor), doing)[0][0])
         edges = axis.day_edges(None)
@@ -129,12 +129,12 @@ class SqliteSession:
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
-        statement = self._statement(_own(relation), relation.columns, column, scan)
+        statement = self._statement(own_relation(relation), relation.columns, column, scan)
         with translated(f"cannot plan {relation.label}"):
             plan = self._connection.rows(f"EXPLAIN QUERY PLAN {statement}")
         if not any(detail == _SORTS for *_, detail in plan):
             return 0
-        examination = self._examined(_own(relation))
+        examination = self._examined(own_relation(relation))
         if scan.expected_rows is None or not examination.rows:
             return examination.total_bytes
         return examination.total_bytes * scan.expected_rows // examination.rows
@@ -147,7 +147,7 @@ class SqliteSession:
         Raises:
             ColumnError: Values do not fit their columns, or are unrepresentable and not to be NULL.
         """
-        own = _own(relation)
+        own = own_relation(relation)
         examination = self._examined(own)
         for name, count in examination.unrepresentable.items():
             if name not in own.nulled:
@@ -204,12 +204,6 @@ class SqliteSession:
         examination = self._examinations[relation]
         examination.require_fit()
         return examination
-
-
-def _own(relation: Relation) -> SqliteRelation:
-    if not isinstance(relation, SqliteRelation):
-        raise TypeError("the relation was not described by a session of SQLite")
-    return relation
 
 
 def _is_utf8(text: bytes) -> bool:
