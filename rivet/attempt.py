@@ -28,7 +28,7 @@ from rivet.publish.unread import unrepresentable_unread
 from rivet.publish.vanished import decide_vanished
 from rivet.reading import rows_expected, scans_alone
 from rivet.record import Record
-from rivet.resuming import kept_told, require_kept
+from rivet.resuming import finished_told, require_finished
 from rivet.staging import shape_of, stager_of
 from rivet.telling import Telling
 
@@ -41,7 +41,7 @@ class Attempt:
     """One attempt at an export whose plan stands, from the first staged row to the account.
 
     Args:
-        kept: What a failed run has left behind and the plan leaves out, by path.
+        finished: What failed runs have finished and the plan leaves out, by path.
         keep_going: Whether other partitions are published where one fails.
     """
 
@@ -53,7 +53,7 @@ class Attempt:
         turn: Turn,
         *,
         listener: Listener,
-        kept: Mapping[str, PartitionEntry],
+        finished: Mapping[str, PartitionEntry],
         keep_going: bool,
     ) -> None:
         self._record = record
@@ -64,7 +64,7 @@ class Attempt:
         self._prepared = prepared
         self._tree = tree
         self._turn = turn
-        self._kept = kept
+        self._finished_before = finished
         self._keep_going = keep_going
         self._account = Account()
         self._telling = Telling(
@@ -73,7 +73,7 @@ class Attempt:
         self._warnings = [
             *record.described.run_advice,
             *prepared.advice,
-            *kept_told(kept),
+            *finished_told(finished),
             *tree.warnings(),
             *self._changes(),
         ]
@@ -93,7 +93,7 @@ class Attempt:
         self._telling.plan(self._warnings)
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
         self._tree = recover(self._record.destination, self._layout, self._tree, self._turn)
-        require_kept(self._kept, self._tree.entries)
+        require_finished(self._finished_before, self._tree.entries)
         publisher = Publisher(
             self._record.destination,
             self._layout,

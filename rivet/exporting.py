@@ -22,7 +22,7 @@ from rivet.plan.names import EXPORT_FILE
 from rivet.plan.selection import EVERYTHING
 from rivet.prepare import prepare, spanned
 from rivet.publish.tree import read_tree
-from rivet.resuming import finished, settings_digest, without_finished
+from rivet.resuming import finished_partitions, settings_digest, without_finished
 from rivet.retrying import begun_anew
 from rivet.selecting import Chosen, choose, reads_all, watermark_of
 from rivet.source.protocol import Source
@@ -108,7 +108,7 @@ def _run(
         if export.resume == "redo":  # then all that is chosen is read, whatever stands there
             ahead.begin(export)
         tree = tree or read_tree(destination, described.layout)
-        kept = finished(export, described, destination, tree, context.source.label)
+        finished = finished_partitions(export, described, destination, tree, context.source.label)
         # What is published before the total is known, and may be kept, is held to counts of its own.
         count = export.publish == "eager" and (export.vanished == "error" or export.resume == "reuse")
         prepared = prepare(
@@ -116,7 +116,7 @@ def _run(
             export,
             chosen.described,
             count=count or not chosen.holds_rows,  # a window may have none any more
-            selection=without_finished(chosen.selection, kept, described.axis),
+            selection=without_finished(chosen.selection, finished, described.axis),
             is_narrowed=chosen.is_narrowed,
         )
         if chosen.is_narrowed:
@@ -145,7 +145,7 @@ def _run(
             tree,
             turn,
             listener=context.listener,
-            kept=kept,
+            finished=finished,
             keep_going=context.keep_going,
         )
         return attempted.run(ahead, snapshot)

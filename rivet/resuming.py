@@ -47,13 +47,13 @@ def settings_digest(export: ExportSettings, described: Described, source: str) -
     return "sha256:" + hashlib.sha256(json.dumps(facts, ensure_ascii=False).encode()).hexdigest()
 
 
-def finished(
+def finished_partitions(
     export: ExportSettings, described: Described, destination: Destination, tree: Tree, source: str
 ) -> Mapping[str, PartitionEntry]:
     """Give by path the partitions that are not to be read again; none with `resume: redo`.
 
     Nor are there any where the user names the windows, or where changes are looked for: the watermark would
-    say of what was kept that it holds changes that came since.
+    say of what is not read again that it holds changes that came since.
 
     Args:
         source: Names the database.
@@ -75,13 +75,13 @@ def without_finished(
     return selection.without(windows, nulls=NULL_VALUE in labels)
 
 
-def require_kept(kept: Mapping[str, PartitionEntry], entries: Mapping[str, PartitionEntry]) -> None:
+def require_finished(finished: Mapping[str, PartitionEntry], entries: Mapping[str, PartitionEntry]) -> None:
     """Hold a recovered tree to what was found in it before the lock was taken.
 
     Raises:
         DestinationUnavailable: A partition that is not read again was changed by somebody else since.
     """
-    for path, entry in kept.items():
+    for path, entry in finished.items():
         found = entries.get(path)
         if found is None or found.manifest_sha256 != entry.manifest_sha256:
             raise DestinationUnavailable(
@@ -90,7 +90,7 @@ def require_kept(kept: Mapping[str, PartitionEntry], entries: Mapping[str, Parti
             )
 
 
-def kept_told(entries: Mapping[str, PartitionEntry]) -> list[str]:
+def finished_told(entries: Mapping[str, PartitionEntry]) -> list[str]:
     """Tell people what is not read again, and whose it is."""
     if not entries:
         return []

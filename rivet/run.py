@@ -25,7 +25,7 @@ from rivet.plan.resolve import near_miss
 from rivet.planned import outcome_of, with_plan
 from rivet.prepare import prepare, refuse_vanished, spanned
 from rivet.publish.tree import read_tree
-from rivet.resuming import finished, kept_told, without_finished
+from rivet.resuming import finished_partitions, finished_told, without_finished
 from rivet.selecting import choose
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source
@@ -126,13 +126,13 @@ def plan(
             described = describe(session, export, settings.source.consistency)
             tree = read_tree(destination, described.layout)
             chosen = choose(session, export, described, tree)
-            kept = finished(export, described, destination, tree, source.label)
+            finished = finished_partitions(export, described, destination, tree, source.label)
             prepared = prepare(
                 session,
                 export,
                 chosen.described,
                 count=True,
-                selection=without_finished(chosen.selection, kept, described.axis),
+                selection=without_finished(chosen.selection, finished, described.axis),
                 is_narrowed=chosen.is_narrowed,
             )
             if chosen.is_narrowed:
@@ -143,9 +143,9 @@ def plan(
         unread = {path for path, entry in tree.entries.items() if not prepared.is_selected(entry)}
         return replace(
             outcome,
-            partitions_unread=len(unread | kept.keys()),
+            partitions_unread=len(unread | finished.keys()),
             selected_by=chosen.why or None,
-            warnings=(*outcome.warnings, *chosen.warnings, *kept_told(kept)),
+            warnings=(*outcome.warnings, *chosen.warnings, *finished_told(finished)),
         )
 
     return _look(settings, exports, listener, look)
