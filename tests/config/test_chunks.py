@@ -7,7 +7,9 @@ from decimal import Decimal
 
 import pytest
 
+from rivet.config import model
 from rivet.config.read_settings import ChunkSettings
+from rivet.plan import cutting
 from tests.config.conftest import ONE_EXPORT, SOURCE, Load, Refuse
 
 EXPORT = "$.exports[0]"
@@ -138,3 +140,8 @@ def test_an_export_that_says_how_it_is_cut_takes_no_other_way_from_the_defaults(
         ChunkSettings("id", (), Decimal(5), None),
         None,
     ]
+
+
+def test_a_config_refuses_as_many_chunks_as_planning_does() -> None:
+    """What `chunk_count` may be at most is what a plan takes: neither room knows the other."""
+    assert model.MAX_CHUNKS == cutting.MAX_CHUNKS
