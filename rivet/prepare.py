@@ -120,7 +120,7 @@ def spanned(
     if prepared.counts is not None:
         present = possibly_present(chosen, axis, prepared.probe, prepared.counts)
     matters = not export.skip_empty or not whole.is_steady or any(e.path not in present for e in chosen)
-    span = session.reach(whole.relation, column) if matters and column is not None else None
+    span = session.span(whole.relation, column) if matters and column is not None else None
     return replace(prepared, is_narrowed=True, source_span=span)
 
 

@@ -221,7 +221,7 @@ class Session(Protocol):
     def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
         """Count, in one statement, the rows of each window that holds any, in order, and all others."""
 
-    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+    def span(self, relation: Relation, column: Column) -> tuple[int, int] | None:
         """Find the smallest and the largest value, both closed, which an index gives; None without any."""
 
     def touched(

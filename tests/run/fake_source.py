@@ -120,7 +120,7 @@ class FakeSource:
         counts = self.count_windows(relation, column, axis)
         return counts, len(self._days) - sum(c.rows for c in counts)
 
-    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+    def span(self, relation: Relation, column: Column) -> tuple[int, int] | None:
         """Find the first and the last day."""
         return self.probe(relation, column).span
 

@@ -196,7 +196,7 @@ def test_a_census_counts_all_windows_and_what_is_in_none(asked: Asked) -> None:
 
     assert _told({w.label: w.rows for w in windows}, others) == _labels(_rows(), axis)
     values = [r.at for r in _rows() if r.at is not None]
-    assert asked.session.reach(asked.relation, asked.column("at")) == (min(values), max(values))
+    assert asked.session.span(asked.relation, asked.column("at")) == (min(values), max(values))
 
 
 @pytest.mark.parametrize("nulls", [False, True])

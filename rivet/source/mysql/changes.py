@@ -39,7 +39,7 @@ def census_statement(relation: MysqlRelation, column: Column, day_edges: Sequenc
     return f"SELECT {number}, COUNT(*) FROM {relation.from_item} GROUP BY 1 ORDER BY 1"
 
 
-def reach_statement(relation: MysqlRelation, column: Column) -> str:
+def span_statement(relation: MysqlRelation, column: Column) -> str:
     """Ask for the least and the greatest value that fits the calendar, so that an index gives them."""
     name, first = named(column), literal(_first(column.type.kind), column.type.kind)
     return (

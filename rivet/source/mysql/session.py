@@ -99,9 +99,9 @@ class MysqlSession:
         found = touched_of_pieces([_piece(n, rows) for n, rows in counted], (), axis, edges)
         return found.windows, found.null_rows
 
-    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+    def span(self, relation: Relation, column: Column) -> tuple[int, int] | None:
         """Find the smallest and the largest value."""
-        statement = changes.reach_statement(own_relation(relation), column)
+        statement = changes.span_statement(own_relation(relation), column)
         least, greatest = self._rows(statement, f"cannot probe {relation.label}")[0]
         if least is None or greatest is None:
             return None

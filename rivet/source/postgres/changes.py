@@ -50,7 +50,7 @@ def census_statement(from_item: str, column: Column, day_edges: Sequence[int]) -
     return f"SELECT {number}, pg_catalog.count(*) FROM {from_item} GROUP BY 1 ORDER BY 1"
 
 
-def reach_statement(from_item: str, column: Column) -> str:
+def span_statement(from_item: str, column: Column) -> str:
     """Ask for the least and the greatest value that fits the calendar, so that an index gives them."""
     name = named(column)
     return f"SELECT min({name}), max({name}) FROM {from_item} WHERE {fits(column)}"

@@ -112,9 +112,9 @@ class PostgresSession:
         found = touched_of_pieces(counted, (), axis, edges)
         return found.windows, found.null_rows
 
-    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+    def span(self, relation: Relation, column: Column) -> tuple[int, int] | None:
         """Find the smallest and the largest value."""
-        statement = changes.reach_statement(relation.from_item, column)
+        statement = changes.span_statement(relation.from_item, column)
         ends = self._rows(statement, f"cannot probe {relation.label}")[0]
         kind = column.type.kind
         return None if ends[0] is None else (_on_axis(ends[0], kind), _on_axis(ends[1], kind))

@@ -52,7 +52,7 @@ def census_statement(relation: SqliteRelation, column: Column, day_edges: Sequen
     return f"SELECT {piece_number(by.kind, day_edges)}, count(*) FROM ({keys}) GROUP BY 1 ORDER BY 1"
 
 
-def reach_statement(relation: SqliteRelation, column: Column) -> str:
+def span_statement(relation: SqliteRelation, column: Column) -> str:
     """Ask for the least and the greatest value on the axis."""
     (by,) = relation.readings([column])
     return f"SELECT min({by.key}), max({by.key}) FROM {relation.from_item}"

@@ -105,9 +105,9 @@ class SqliteSession:
         found = touched_of_pieces(self._rows(statement, f"cannot count {relation.label}"), (), axis, edges)
         return found.windows, found.null_rows
 
-    def reach(self, relation: Relation, column: Column) -> tuple[int, int] | None:
+    def span(self, relation: Relation, column: Column) -> tuple[int, int] | None:
         """Find the smallest and the largest value."""
-        statement = changes.reach_statement(own_relation(relation), column)
+        statement = changes.span_statement(own_relation(relation), column)
         least, greatest = self._rows(statement, f"cannot probe {relation.label}")[0]
         return None if least is None else (least, greatest)
 
