@@ -61,7 +61,8 @@ def test_runs_are_shown_the_latest_first(
     assert _changes(later) == [("2023-01-03", "written", 2), ("2023-01-02", "removed", None)]
     (outcome,) = second["exports"]
     same = {"name", "status", "exit_code", "rows", "null_rows", "bytes_written", "scans", "consistency"}
-    same |= {key for key in outcome if key.startswith("partitions")} | {"duration_seconds", "error", "hint"}
+    same |= {"partitions", *(f"partitions_{what}" for what in ("written", "unchanged", "removed", "kept"))}
+    same |= {"duration_seconds", "error", "hint"}
     assert {key: later[key] for key in same} == {key: outcome[key] for key in same}
     assert (later["started_at"], later["finished_at"]) == (second["started_at"], second["finished_at"])
     assert (later["tool"], later["run_exit_code"], later["pid"]) == (TOOL, 0, os.getpid())
