@@ -31,7 +31,7 @@ def _local(path: str) -> dict[str, Any]:
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "no {partition}": (_local("./out"), f"{EXPORT}.partition_by", "needs {partition}"),
     "no partition_by": ({"partition_by": None}, f"{EXPORT}.destination.path", "no partition_by"),
-    "time_window": ({"mode": "time_window"}, f"{EXPORT}.mode", "found 'time_window', expected one of full, chunked"),
+    "time_window": ({"mode": "time_window"}, f"{EXPORT}.mode", "found 'time_window', expected one of full"),
     "unknown key": ({"partiton_key": "day"}, f"{EXPORT}.partiton_key", "unknown key"),
     "older tool": ({"chunk_dense": True}, f"{EXPORT}.chunk_dense", "older tool"),
     "later version": ({"old_parts_seconds": 5}, f"{EXPORT}.old_parts_seconds", "later version"),
