@@ -54,6 +54,7 @@ def _audit(directory: Path, answer: str) -> subprocess.CompletedProcess[str]:
         *(f"Requires-Dist: {need}{'; ' if marker else ''}{marker}" for need, marker in needs),
     ]
     (about / "METADATA").write_text("\n".join(lines) + "\n")
+    (place / "pip_audit" / "__init__.py").touch()  # without it, the real one would come first where it is
     (place / "pip_audit" / "__main__.py").write_text(ASKED + answer)
     return subprocess.run(
         [sys.executable, HOME / ".ci" / "audit", directory / "stamp"],
