@@ -171,3 +171,20 @@ def test_ranges_of_a_query_are_read_like_those_of_a_table(
     assert unsteady.exit_code == 2
     assert "chunks need a snapshot" in (unsteady.error or "")
     assert "mode: full" in (unsteady.hint or "")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_date_column_may_have_any_name(tmp_path: Path, database: AnyDatabase, engine: str) -> None:
+    """Pages of one day are asked for by the column's name as it is, be there a comparison in it."""
+    name = "`day >= 1`" if engine == "mariadb" else '"day >= 1"'
+    database.execute(CREATE[engine])
+    database.execute(f"ALTER TABLE ledger RENAME COLUMN day TO {name}")
+    root = tmp_path / "tree"
+    export = _export(
+        root, partition_by="day >= 1", partition_key="d", chunk_by_key=["code"], chunk_size=4_000
+    )
+
+    outcome = run_one(tmp_path, database.source, export)
+
+    assert (outcome.error, outcome.rows) == (None, ROWS)
+    assert sorted(row[0] for row in rows_by_glob(root)) == list(range(1, ROWS + 1))

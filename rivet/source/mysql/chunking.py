@@ -19,6 +19,7 @@ from rivet.source.mysql.statements import (
     Reading,
     between,
     fits,
+    literal,
     named,
     piece_number,
     quoted,
@@ -121,10 +122,10 @@ def _conditions(relation: MysqlRelation, column: Column | None, scan: Scan) -> l
 def _window(relation: MysqlRelation, column: Column | None, scan: Scan) -> list[str]:
     if column is None:
         return []
-    is_one_day = column.type.kind is Kind.DATE and scan.start is not None and scan.end == scan.start + 1
-    if is_one_day and isinstance(scan.chunk, ChunkPage) and scan.start is not None:
+    kind, is_page = column.type.kind, isinstance(scan.chunk, ChunkPage)
+    if is_page and kind is Kind.DATE and scan.start is not None and scan.end == scan.start + 1:
         # Of one value, an index goes on in the order of its next columns.
-        return [between(column, scan.start, scan.start + 1)[0].replace(" >= ", " = ")]
+        return [f"{named(column)} = {literal(scan.start, kind)}"]
     return window_conditions(column, scan, relation)
 
 

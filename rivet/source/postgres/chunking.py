@@ -15,6 +15,7 @@ from rivet.source.postgres.statements import (
     PostgresRelation,
     between,
     fits,
+    literal,
     named,
     piece_number,
     quoted,
@@ -98,10 +99,10 @@ def _conditions(relation: PostgresRelation, column: Column | None, scan: Scan) -
 def _window(relation: PostgresRelation, column: Column | None, scan: Scan) -> list[str]:
     if column is None:
         return []
-    is_one_day = column.type.kind is Kind.DATE and scan.start is not None and scan.end == scan.start + 1
-    if is_one_day and isinstance(scan.chunk, ChunkPage) and scan.start is not None:
+    kind, is_page = column.type.kind, isinstance(scan.chunk, ChunkPage)
+    if is_page and kind is Kind.DATE and scan.start is not None and scan.end == scan.start + 1:
         # Of one value, an index goes on in the order of its next columns.
-        return [between(column, scan.start, scan.start + 1)[0].replace(" >= ", " = ")]
+        return [f"{named(column)} = {literal(scan.start, kind)}"]
     return window_conditions(relation, column, scan)
 
 
