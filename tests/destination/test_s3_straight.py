@@ -295,10 +295,14 @@ ANSWERS = {
 
 
 CLOSING = {"end", "old", "last"}
+# What comes after an answer's end can be seen only if it is there when the next request goes out.
+AT_ONCE = {"too much"}
 
 
-@pytest.mark.parametrize("is_slow", [False, True])
-@pytest.mark.parametrize("spelling", ANSWERS)
+@pytest.mark.parametrize(
+    ("spelling", "is_slow"),
+    [(each, slow) for each in ANSWERS for slow in (False, True) if not slow or each not in AT_ONCE],
+)
 def test_any_spelling_of_an_answer(spelling: str, *, is_slow: bool) -> None:
     """Whatever HTTP allows is understood, and after it the next request has a connection that fits."""
     answer = ANSWERS[spelling] % ETAG.encode()
