@@ -14,17 +14,15 @@ import os
 import sys
 from typing import Any
 
-import adbc_driver_sqlite.dbapi  # noqa: F401 - imported once, before the forks
 import boto3
 import botocore.session
 
-import rivet.config.load
 import rivet.export.sorter
 import rivet.source.mysql.source
 import rivet.source.pipe
 import rivet.source.postgres.source
 import rivet.source.sqlite.session
-import rivet.source.sqlite.source
+import tests.run.imported  # noqa: F401 - once, before the forks
 from rivet.cli.main import main
 from rivet.destination import local_conditional
 from rivet.destination.gcs.destination import GcsDestination

@@ -13,11 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import adbc_driver_sqlite.dbapi  # noqa: F401 - imported once, before the forks
-
-import rivet.config.load
-import rivet.exporting
-import rivet.source.sqlite  # noqa: F401 - likewise
+import tests.run.imported  # noqa: F401 - once, before the forks
 from rivet.cli.main import main
 from rivet.destination.local import LocalDestination, LocalStaged
 

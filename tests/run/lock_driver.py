@@ -22,15 +22,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import adbc_driver_sqlite.dbapi  # noqa: F401 - imported once, before the forks
 import boto3
 import botocore.session
 
-import rivet.config.load
-import rivet.destination.gcs.destination
-import rivet.destination.s3.destination
-import rivet.exporting
-import rivet.source.sqlite  # noqa: F401
+import tests.run.imported  # noqa: F401 - once, before the forks
 from rivet.cli.main import main
 from rivet.lock import object_lock
 from rivet.lock.process import Process, this_process

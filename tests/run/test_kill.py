@@ -45,9 +45,8 @@ def _source_rows(database: SqliteDatabase) -> dict[str, Rows]:
 @contextmanager
 def _driver(config: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "tests.run.kill_driver", "run", "--config", str(config), "--quiet"]
-    driver = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    # What runs say on standard error is shown where the test fails.
+    driver = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield driver
     finally:

@@ -233,8 +233,7 @@ def driver(faulty: FaultyStore, store: str) -> Iterator[Driver]:
         env=os.environ | faulty.bucket.environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
+        text=True,  # what runs say on standard error is shown where the test fails
     )
     try:
         yield Driver(faulty, process)
