@@ -62,17 +62,13 @@ def gcs_proxy(gcs_bucket: GcsBucket) -> Iterator[FaultProxy]:
 
 @pytest.fixture
 def gcs_line(
-    request: pytest.FixtureRequest,
     gcs_bucket: GcsBucket,
     gcs_proxy: FaultProxy,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Destination]:
-    """Give a destination behind `gcs_proxy`, with little patience, less where the test is about silence."""
+    """Give a destination behind `gcs_proxy` that tries nothing again more than twice."""
     from tests.destination import gcs_line
 
     monkeypatch.setattr("rivet.destination.store.staged.SMALL_BYTES", gcs_line.SMALL_BYTES)
-    name, patience = request.node.name, gcs_line.PATIENCE
-    if "silence" in name:
-        patience = gcs_line.LEAST_PATIENCE if "without_end" in name else gcs_line.IMPATIENCE
-    with closing(gcs_line.open_behind(gcs_proxy, gcs_bucket, patience)) as destination:
+    with closing(gcs_line.open_behind(gcs_proxy, gcs_bucket)) as destination:
         yield destination

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from rivet.destination.protocol import Destination
 from rivet.errors import DestinationUnavailable
-from tests.destination.gcs_line import LARGE, PATIENCE, PREFIX
+from tests.destination.gcs_line import IMPATIENCE, LARGE, PATIENCE, PREFIX, wait_for_answers
 from tests.destination.stores import finished, part_name
 from tests.servers.faults import (
     Asked,
@@ -96,6 +97,8 @@ WRITTEN = {
 READ = [sorted(WRITTEN), b"new", LARGE[300:1300]]
 # To begin an upload, two pieces, its end, a put, the manifest, and two deletes.
 WRITING = 8
+SIDE_BY_SIDE = (4, 7)
+"""Requests that are sent while the one before is under way."""
 
 
 def test_how_many_requests_it_takes(
@@ -120,13 +123,21 @@ def test_a_fault_at_any_request_that_writes(
     stand(gcs_bucket)
     chosen: list[tuple[Fault, str]] = []
 
+    def expect(next_number: int) -> None:
+        # What is sent beside another is sent before that is heard.
+        is_next = number - (number in SIDE_BY_SIDE) <= next_number <= number
+        is_silent = fault == "silence" and is_next
+        wait_for_answers(gcs_line, IMPATIENCE if is_silent else PATIENCE)
+
     def choose(asked_before: int, asked: Asked) -> Fault | None:
+        expect(asked_before + 1)
         if asked_before != number:
             return None
         chosen.append((turn(fault, number), asked.headers.get("Content-Range", "")))
         return chosen[0][0]
 
     gcs_proxy.choose = choose
+    expect(0)
     try:
         write(gcs_line)
     except DestinationUnavailable:
@@ -148,12 +159,17 @@ def test_a_fault_at_any_request_that_reads(gcs_line: Destination, gcs_proxy: Fau
 
     def choose(_: int, asked: Asked) -> Fault | None:
         told = f"{asked.path} {asked.headers.get('Range')}"
+        expect(is_silent=told in faulty)  # what comes next is then something else, for the first time
         if told in faulty:
             return None
         faulty.add(told)
         return turn(fault, len(faulty))
 
+    def expect(*, is_silent: bool) -> None:
+        wait_for_answers(gcs_line, IMPATIENCE if is_silent and fault == "silence" else PATIENCE)
+
     gcs_proxy.choose = choose
+    expect(is_silent=True)
     assert read(gcs_line) == READ
     assert len(faulty) == 4
 
@@ -166,6 +182,8 @@ def test_faults_without_end(
     stand(gcs_bucket)
     staged = finished(gcs_line, part_name(number=0), LARGE)
     gcs_proxy.choose = lambda number, _: turn(fault, number)
+    if fault == "silence":
+        wait_for_answers(gcs_line, replace(IMPATIENCE, read_timeout_seconds=0.2))
     for operation in (
         lambda: list(gcs_line.list()),
         lambda: gcs_line.read("day=1/manifest.json"),
@@ -197,6 +215,8 @@ def test_a_discarded_upload_is_cancelled(
     """Discarding a large object tells the store so, and where that fails nothing is raised."""
     staged = finished(gcs_line, part_name(), LARGE)
     gcs_proxy.choose = lambda number, _: None if fault is None else turn(fault, number)
+    if fault == "silence":
+        wait_for_answers(gcs_line, IMPATIENCE)
     staged.discard()
 
     assert gcs_proxy.asked[-1][0] == "DELETE"
