@@ -15,11 +15,12 @@ from typing import BinaryIO
 
 from rivet.destination.local_conditional import LocalConditional
 from rivet.destination.local_directories import LocalDirectories
+from rivet.destination.local_lasting import LastingFile, LocalLasting
 from rivet.destination.local_listing import walk
 from rivet.destination.local_reading import NO_SUCH_FILE, open_file
 from rivet.destination.local_staged import LocalStaged as LocalStaged
 from rivet.destination.names import STAGING_DIRECTORY, check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Inspected, Listed, Staged
+from rivet.destination.protocol import Inspected, Left, Listed, Staged
 from rivet.destination.system_errors import translated
 
 # A Parquet writer hands over pages and many headers of some bytes; larger chunks pass uncopied.
@@ -55,6 +56,9 @@ class LocalDestination:
             write=lambda data, private: self._temporary(data, 0o600 if private else 0o666),
             place=self._place,
         )
+        self._lasting = LocalLasting(
+            self._staging, self._directories, create=self._create, unique=self._unique
+        )
         self._token = secrets.token_hex(8)
         self._numbers = itertools.count()
 
@@ -85,6 +89,33 @@ class LocalDestination:
             _refuse_directory(target)
             file = self._create(staged)
         return LocalStaged(file, staged, target)
+
+    def stage_lasting(self, name: str, run_id: str) -> LastingFile:
+        """Begin a file that stays in the run's own directory until it is swept."""
+        target = self._path(name)
+        with translated("stage", target):
+            _refuse_directory(target)
+        return self._lasting.stage(target, run_id)
+
+    def note(self, name: str, data: bytes, run_id: str) -> None:
+        """Write a file beside what a run has staged."""
+        self._lasting.note(name, data, run_id)
+
+    def left(self, run_id: str) -> Iterator[Left]:
+        """List the files in a run's directory."""
+        return self._lasting.left(run_id)
+
+    def open_left(self, left: Left) -> AbstractContextManager[BinaryIO]:
+        """Open a file in a run's directory."""
+        return self._lasting.open(left)
+
+    def take_over(self, left: Left, run_id: str) -> Left:
+        """Link a file into another run's directory."""
+        return self._lasting.take_over(left, run_id)
+
+    def lasting(self, left: Left, name: str) -> LastingFile:
+        """Give a file of a run's directory that can be published."""
+        return self._lasting.finished(left, self._path(name))
 
     def publish(self, staged: Sequence[Staged]) -> None:
         """Rename files onto their names, one after the other."""

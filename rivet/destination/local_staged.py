@@ -11,16 +11,20 @@ from rivet.destination.system_errors import translated
 
 
 class LocalStaged:
-    """A file in the staging directory, on its way to its name."""
+    """A file in the staging directory, on its way to its name.
+
+    Args:
+        file: Open for writing; None where it was finished before, of so many bytes.
+    """
 
     checksum = None
 
-    def __init__(self, file: io.BufferedWriter, staged: str, target: str) -> None:
+    def __init__(self, file: io.BufferedWriter | None, staged: str, target: str, size_bytes: int = 0) -> None:
         self._file = file
         self._staged = staged
         self.target = target
-        self._size_bytes = 0
-        self._finished = False
+        self._size_bytes = size_bytes
+        self._finished = file is None
         self._gone = False
 
     @property
@@ -31,15 +35,15 @@ class LocalStaged:
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """Append bytes and return their number."""
         with translated("write", self.target):
-            written = self._file.write(data)
+            written = self._open.write(data)
         self._size_bytes += written
         return written
 
     def finish(self) -> None:
         """Sync and close the file."""
-        with translated("write", self.target), self._file:
-            self._file.flush()
-            os.fsync(self._file.fileno())
+        with translated("write", self.target), self._open as file:
+            file.flush()
+            os.fsync(file.fileno())
         self._finished = True
 
     def publish(self, place: Callable[[str, str], None]) -> None:
@@ -54,7 +58,14 @@ class LocalStaged:
         """Drop the file, unless it is published; what cannot be removed is left for a sweep."""
         if not self._gone:
             self._gone = True
-            with suppress(OSError):
-                self._file.close()
+            if self._file is not None:
+                with suppress(OSError):
+                    self._file.close()
             with suppress(OSError):
                 os.unlink(self._staged)
+
+    @property
+    def _open(self) -> io.BufferedWriter:
+        if self._file is None:
+            raise ValueError(f"{self.target!r} is written after it was finished")
+        return self._file

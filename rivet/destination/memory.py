@@ -8,42 +8,17 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import BinaryIO
 
+from rivet.destination.memory_lasting import MemoryLasting
+from rivet.destination.memory_operations import Hook as Hook
+from rivet.destination.memory_operations import Operation as Operation
+from rivet.destination.memory_operations import fail_before as fail_before
 from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Inspected, Listed, Staged
+from rivet.destination.protocol import Inspected, Left, Listed, Staged
 from rivet.errors import ObjectNotFound
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One thing that is done.
-
-    Attributes:
-        kind: The method of the protocol, such as `put` or, of what is staged, `finish`.
-        name: The object, directory, run id or prefix; empty where there is none.
-        number: How many of this kind there were, this one included.
-    """
-
-    kind: str
-    name: str
-    number: int
-
-
-Hook = Callable[[Operation], None]
-
-
-def fail_before(kind: str, number: int, error: BaseException) -> Hook:
-    """Make a hook that raises before the operation of this kind and number, counted from 1."""
-
-    def hook(operation: Operation) -> None:
-        if (operation.kind, operation.number) == (kind, number):
-            raise error
-
-    return hook
 
 
 class MemoryDestination:
@@ -55,6 +30,7 @@ class MemoryDestination:
     Attributes:
         objects: What is visible, by name.
         staged: What is written and not visible, by run id and a number.
+        kept: What is staged so as to last, by run id and name.
         operations: What was done, in order.
     """
 
@@ -67,6 +43,7 @@ class MemoryDestination:
     def __init__(self, before: Hook | None = None) -> None:
         self.objects: dict[str, bytes] = {}
         self.staged: dict[tuple[str, int], MemoryStaged] = {}
+        self.kept: dict[tuple[str, str], bytes] = {}
         self.operations: list[Operation] = []
         self._before = before
         self._counts: Counter[str] = Counter()
@@ -106,16 +83,46 @@ class MemoryDestination:
         self.staged[key] = MemoryStaged(self, key, name)
         return self.staged[key]
 
+    def stage_lasting(self, name: str, run_id: str) -> MemoryLasting:
+        """Begin an object that stays staged."""
+        number = self.record("stage", check_name(name))
+        return self.lasting(Left(check_run_id(run_id), str(number), 0), name)
+
+    def note(self, name: str, data: bytes, run_id: str) -> None:
+        """Keep facts beside it."""
+        self.record("note", name)
+        self.kept[check_run_id(run_id), name] = bytes(data)
+
+    def left(self, run_id: str) -> Iterator[Left]:
+        """List what a run keeps."""
+        self.record("left", run_id)
+        return iter([Left(r, n, len(d)) for (r, n), d in sorted(self.kept.items()) if r == run_id])
+
+    def open_left(self, left: Left) -> AbstractContextManager[BinaryIO]:
+        """Open what a run keeps."""
+        self.record("open_left", left.name)
+        return io.BytesIO(self._kept(left))
+
+    def take_over(self, left: Left, run_id: str) -> Left:
+        """Let another run keep it too."""
+        name = str(self.record("stage", left.name))
+        self.kept[check_run_id(run_id), name] = self._kept(left)
+        return Left(run_id, name, left.size_bytes)
+
+    def lasting(self, left: Left, name: str) -> MemoryLasting:
+        """Give what a run keeps, to publish it."""
+        return MemoryLasting(left, check_name(name), record=self.record, kept=self.kept, show=self._show)
+
     def publish(self, staged: Sequence[Staged]) -> None:
         """Move what is staged to its names, each an operation of its own."""
         for one in staged:
-            if not isinstance(one, MemoryStaged):
+            if not isinstance(one, MemoryStaged | MemoryLasting):
                 raise TypeError(f"{one!r} was not staged here")
             one.publish()
 
     def publish_over(self, staged: Staged, version: str | None) -> bool:
         """Move what is staged to its name where that version of it stands."""
-        if not isinstance(staged, MemoryStaged):
+        if not isinstance(staged, MemoryStaged | MemoryLasting):
             raise TypeError(f"{staged!r} was not staged here")
         with self._changing:
             standing = self._stamp(staged.name)[1] if staged.name in self.objects else None
@@ -189,6 +196,8 @@ class MemoryDestination:
             self.record("sweep", check_run_id(run_id))
             for key in [key for key in self.staged if key[0] == run_id]:
                 del self.staged[key]
+            for kept in [kept for kept in self.kept if kept[0] == run_id]:
+                del self.kept[kept]
 
     def remove_root_if_empty(self) -> None:
         """Do nothing: there is no root to make or remove."""
@@ -211,6 +220,16 @@ class MemoryDestination:
     def forget(self, name: str) -> None:
         """Let what is under a name next have another version, whatever its bytes."""
         self._stamps.pop(name, None)
+
+    def _kept(self, left: Left) -> bytes:
+        try:
+            return self.kept[left.run_id, left.name]
+        except KeyError:
+            raise ObjectNotFound(f"cannot read {left.name!r} of run {left.run_id!r}: it is gone") from None
+
+    def _show(self, name: str, data: bytes) -> None:
+        self.forget(name)
+        self.objects[name] = data
 
     def _stamp(self, name: str) -> tuple[bytes, str, float]:
         """Give an object with its version and when it was written; tests may have put it there themselves."""

@@ -9,6 +9,8 @@ The contract, in words:
 - Staged bytes are complete after `finish` and lie under no name that a reader takes for data (none that
   ends in `.parquet`, none outside the staging directory); `list` never shows them. They are durable then,
   but for small objects of a store, which wait on this side and go up when they are published.
+- What is staged so as to last (`stage_lasting`) is durable after `finish` in every store, whatever becomes of
+  the process: another run can find it with `left`, read it and take it over, until its run is swept.
 - `put` and `publish` replace what stood under a name in one operation: a reader sees the old or the new
   object, never a part of either.
 - Changes of names become durable at `settle` at the latest, in the order in which they were made.
@@ -58,6 +60,21 @@ class Inspected:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """One finished object that a run has staged so as to last.
+
+    Attributes:
+        name: Among what the run has staged.
+        checksum: The store's own of the whole object, as `Listed` has it, or None.
+    """
+
+    run_id: str
+    name: str
+    size_bytes: int
+    checksum: str | None = None
+
+
 class Staged(Protocol):
     """An object that is being written and is not visible yet."""
 
@@ -77,6 +94,14 @@ class Staged(Protocol):
 
     def discard(self) -> None:
         """Drop it; safe to call twice, before `finish`, and after it was published, when it does nothing."""
+
+
+class Lasting(Staged, Protocol):
+    """A staged object that outlives its process; `discard` leaves it, and so does publishing it."""
+
+    @property
+    def left(self) -> Left:
+        """Give what another run will find of it, once it is finished."""
 
 
 class Destination(Protocol):
@@ -124,6 +149,28 @@ class Destination(Protocol):
 
     def stage(self, name: str, run_id: str) -> Staged:
         """Begin an object that will be visible as name; what it leaves behind bears run_id."""
+
+    def stage_lasting(self, name: str, run_id: str) -> Lasting:
+        """Begin as `stage` does what other runs may take over, should this one end before it is complete."""
+
+    def note(self, name: str, data: bytes, run_id: str) -> None:
+        """Leave small facts beside what a run has staged so as to last, under a name of one segment."""
+
+    def left(self, run_id: str) -> Iterator[Left]:
+        """List what a run has staged so as to last, and its notes; what is not finished may be among it."""
+
+    def open_left(self, left: Left) -> AbstractContextManager[BinaryIO]:
+        """Open for reading what a run has left, or raise `ObjectNotFound`."""
+
+    def take_over(self, left: Left, run_id: str) -> Left:
+        """Give what another run has left to a run, as whose it outlasts the sweep of the other.
+
+        Raises:
+            ObjectNotFound: It is gone.
+        """
+
+    def lasting(self, left: Left, name: str) -> Lasting:
+        """Give what a run has left as a finished object that can be published as name."""
 
     def publish(self, staged: Sequence[Staged]) -> None:
         """Make finished objects of this destination visible, in any order; all are when it returns.
@@ -191,7 +238,7 @@ class Destination(Protocol):
         """Make all changes of names in these directories durable (`""` is the root)."""
 
     def sweep(self, run_ids: Iterable[str]) -> None:
-        """Remove whatever these runs left staged, and what puts that were cut off left; nothing else."""
+        """Remove whatever these runs left staged, lasting or not, and what puts that were cut off left."""
 
     def remove_root_if_empty(self) -> None:
         """Remove the root and its parents, as far as this object made them and nothing is in them."""

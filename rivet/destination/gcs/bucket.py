@@ -10,6 +10,7 @@ from functools import partial
 
 from rivet.destination.gcs.conditional import NO_OBJECT, GcsConditional
 from rivet.destination.gcs.connection import Answer, GcsConnection, Request
+from rivet.destination.gcs.copying import copy
 from rivet.destination.gcs.objects import delete, put
 from rivet.destination.gcs.refusals import NO_GOOGLE
 from rivet.destination.gcs.resource import checksum_of, checksum_told
@@ -104,6 +105,10 @@ class GcsBucket:
     def put(self, key: str, data: bytes, checksum: str | None = None) -> None:
         """Write an object by one request."""
         put(self._connection, key, data, checksum or checksum_of(data))
+
+    def copy(self, key: str, to: str, size_bytes: int) -> None:
+        """Have the store copy an object."""
+        copy(self._connection, key, to, size_bytes)
 
     @property
     def is_known(self) -> bool:

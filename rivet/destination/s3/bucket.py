@@ -12,6 +12,7 @@ from rivet.destination.protocol import Inspected, Listed
 from rivet.destination.s3.client import md5
 from rivet.destination.s3.conditional import S3Conditional
 from rivet.destination.s3.connection import CHECKSUM_KIND, S3Connection, is_digest
+from rivet.destination.s3.copying import copy
 from rivet.destination.s3.deleting import Deleting
 from rivet.destination.s3.errors import code_of
 from rivet.destination.s3.upload import S3Upload
@@ -97,6 +98,10 @@ class S3Bucket:
             self._connection.put(key, data, digest)
 
         self._run(put)
+
+    def copy(self, key: str, to: str, size_bytes: int) -> None:
+        """Have S3 copy an object."""
+        copy(self._connection, key, to, size_bytes)
 
     @property
     def is_known(self) -> bool:

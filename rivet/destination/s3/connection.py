@@ -62,6 +62,11 @@ class S3Connection:
         host = urlsplit(self._endpoint()).hostname or ""
         return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
+    @property
+    def bucket(self) -> str:
+        """Name the bucket."""
+        return self._bucket
+
     def ask(self, operation: str, action: str, key: str, **arguments: Any) -> Any:
         """Make one request of the bucket and give the answer.
 

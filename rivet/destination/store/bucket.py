@@ -84,6 +84,13 @@ class Bucket(Protocol):
             checksum: As `checksum` gave it for these bytes; None where it was not asked.
         """
 
+    def copy(self, key: str, to: str, size_bytes: int) -> None:
+        """Have the store copy an object of that size, as a whole or not at all.
+
+        Raises:
+            ObjectNotFound: It is not there.
+        """
+
     @property
     def is_known(self) -> bool:
         """Tell whether the store is the one that the protocol is named after, which keeps to conditions."""

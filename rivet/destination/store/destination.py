@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO, cast
 
 from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
-from rivet.destination.protocol import Inspected, Listed, Staged
+from rivet.destination.protocol import Inspected, Left, Listed, Staged
 from rivet.destination.store.bucket import Bucket
 from rivet.destination.store.conditional import Conditional
+from rivet.destination.store.lasting import StoreLasting, StoreLastings
 from rivet.destination.store.pool import UploadPool, finish_all
 from rivet.destination.store.ranged import TAIL_BYTES, RangedFile
 from rivet.destination.store.spool import Spool
@@ -36,6 +37,7 @@ class StoreDestination:
         self._conditional = Conditional(bucket)
         self._spool = Spool()
         self._pool = UploadPool(_REQUESTS_AT_ONCE, _UPLOAD_BYTES)
+        self._lasting = StoreLastings(bucket, prefix, self._begin)
         self._staged: set[StoreStaged] = set()
         self._lock = threading.Lock()
 
@@ -77,24 +79,37 @@ class StoreDestination:
 
     def stage(self, name: str, run_id: str) -> StoreStaged:
         """Begin an object."""
-        key = self._key(name)
-        staged = StoreStaged(
-            key,
-            check_run_id(run_id),
-            bucket=self._bucket,
-            spool=self._spool,
-            pool=self._pool,
-            forget=self._forget,
-        )
-        with self._lock:
-            self._staged.add(staged)
-        return staged
+        return self._begin(self._key(name), run_id)
+
+    def stage_lasting(self, name: str, run_id: str) -> StoreLasting:
+        """Begin an object below the staging prefix, which is copied when it is published."""
+        return self._lasting.stage(self._key(name), run_id)
+
+    def note(self, name: str, data: bytes, run_id: str) -> None:
+        """Put facts beside what a run has staged."""
+        self._lasting.note(name, data, run_id)
+
+    def left(self, run_id: str) -> Iterator[Left]:
+        """List what a run has left below the staging prefix."""
+        return self._lasting.left(run_id)
+
+    def open_left(self, left: Left) -> AbstractContextManager[BinaryIO]:
+        """Open what a run has left for reading in ranges."""
+        return self._lasting.open(left)
+
+    def take_over(self, left: Left, run_id: str) -> Left:
+        """Have the store copy what a run has left to another's."""
+        return self._lasting.take_over(left, run_id)
+
+    def lasting(self, left: Left, name: str) -> StoreLasting:
+        """Give what a run has left, to be copied to its name."""
+        return self._lasting.finished(left, self._key(name))
 
     def publish(self, staged: Sequence[Staged]) -> None:
         """Make objects visible, several at once."""
-        files: list[StoreStaged] = []
+        files: list[StoreStaged | StoreLasting] = []
         for file in staged:
-            if not isinstance(file, StoreStaged):
+            if not isinstance(file, StoreStaged | StoreLasting):
                 raise TypeError(f"{file!r} was not staged here")
             file.must_be_finished()
             files.append(file)
@@ -105,7 +120,7 @@ class StoreDestination:
 
     def publish_over(self, staged: Staged, version: str | None) -> bool:
         """Make an object visible by a request on a condition, once the store has kept to one."""
-        if not isinstance(staged, StoreStaged):
+        if not isinstance(staged, StoreStaged | StoreLasting):
             raise TypeError(f"{staged!r} was not staged here")
         if not self._conditional.is_trusted:
             self.publish([staged])
@@ -155,6 +170,7 @@ class StoreDestination:
             mine = [staged for staged in self._staged if staged.run_id in wanted]
         for staged in mine:
             staged.sweep()
+        self._lasting.sweep(wanted)
         self._bucket.abort_uploads(self._prefix, wanted)
 
     def remove_root_if_empty(self) -> None:
@@ -171,10 +187,28 @@ class StoreDestination:
 
     def _list(self, prefix: str) -> Iterator[Listed]:
         # Stores that are file systems below do not list in the order of keys.
-        found = ((o.name[len(self._prefix) :], o) for o in self._bucket.list(self._prefix + prefix))
-        listed = [Listed(name, o.size_bytes, o.checksum, o.version) for name, o in found if _is_name(name)]
+        listed = []
+        for o in self._bucket.list(self._prefix + prefix):
+            name = o.name[len(self._prefix) :]
+            if _is_name(name):
+                listed.append(Listed(name, o.size_bytes, o.checksum, o.version))
+            else:
+                self._lasting.see(name)
         listed.sort(key=lambda one: one.name)
         yield from listed
+
+    def _begin(self, key: str, run_id: str) -> StoreStaged:
+        staged = StoreStaged(
+            key,
+            check_run_id(run_id),
+            bucket=self._bucket,
+            spool=self._spool,
+            pool=self._pool,
+            forget=self._forget,
+        )
+        with self._lock:
+            self._staged.add(staged)
+        return staged
 
     def _forget(self, staged: StoreStaged) -> None:
         with self._lock:
