@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rivet.ledger.entries import ChangeEntry, HistoryEntry
 from rivet.manifest.verdict import Verdict
+from rivet.manifest.verify_source import Comparison
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 
@@ -178,12 +179,15 @@ class ValidateOutcome:
         name: The export's name; None where the prefix was validated without a config.
         destination: What was validated, for people.
         verdict: None where the prefix could not be read.
+        comparison: With the source; None where that was not asked for, or could not be had.
+        error: What kept the prefix or the source from being read, or None.
     """
 
     name: str | None
     destination: str
     exit_code: int
     verdict: Verdict | None = None
+    comparison: Comparison | None = None
     error: str | None = None
     hint: str | None = None
 

@@ -81,12 +81,19 @@ def choose(session: Session, export: ExportSettings, described: Described, tree:
     chosen = _Choosing(session, export, described, tree, column=column, axis=axis).choose()
     if chosen.selection.is_everything:
         return chosen
+    narrowed = narrowed_to(session, export, described, column, chosen.selection)
+    return replace(chosen, described=narrowed, is_narrowed=True)
+
+
+def narrowed_to(
+    session: Session, export: ExportSettings, described: Described, column: Column, selection: Selection
+) -> Described:
+    """Give an export of the rows of some windows alone, or few others."""
     relation = described.relation
     if export.unrepresentable == "null":  # such values are in the NULL partition
         relation = replace(relation, nulled=relation.nulled | {column.name})
-    narrowed = session.narrowed(relation, column, in_few_ranges(chosen.selection, _MAX_RANGES))
-    narrowed = replace(narrowed, nulled=described.relation.nulled)
-    return replace(chosen, described=replace(described, relation=narrowed), is_narrowed=True)
+    narrowed = session.narrowed(relation, column, in_few_ranges(selection, _MAX_RANGES))
+    return replace(described, relation=replace(narrowed, nulled=described.relation.nulled))
 
 
 class _Choosing:

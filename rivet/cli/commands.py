@@ -18,15 +18,12 @@ from rivet.cli.explanation import explain
 from rivet.cli.invocation import Invocation
 from rivet.cli.options import CONFIG, EXPORTS, JSON, telling, windows
 from rivet.clock import new_run_id
-from rivet.errors import ConfigError, Problem
+from rivet.errors import Problem
 from rivet.outcome import PlanOutcome, worst_exit_code
 
 if TYPE_CHECKING:
     from rivet.validate import Depth
 
-_NO_SOURCE = (
-    "leave it out: each run compares the rows of every partition with the source before it publishes them"
-)
 _EXIT_CODES = (
     "Exit codes: 0 done, 1 internal error, 2 something must be changed first, 3 the same command may be "
     "tried again, 4 data missing or altered, 5 another run is at work, 130 interrupted."
@@ -163,7 +160,9 @@ def check_command(invocation: Invocation, *, config: Path, exports: tuple[str, .
     help="Markers, manifests and footers (default in a bucket), or every byte (default on local disk).",
 )
 @click.option("--strict", is_flag=True, help="Take every unlisted file for an error.")
-@click.option("--source", is_flag=True, help="Count at the source too (comes with a later version).")
+@click.option(
+    "--source", is_flag=True, help="With --config, count the rows at the source too, window by window."
+)
 @JSON
 @click.pass_obj
 def validate_command(
@@ -177,13 +176,12 @@ def validate_command(
     source: bool,
 ) -> Ending:
     """Re-check what landed."""
-    if source:
-        raise ConfigError("--source comes with a later version", hint=_NO_SOURCE)
     if config is None:
         if prefix is None:
             raise click.UsageError("give --prefix P or --config C", click.get_current_context())
-        if exports:
-            raise click.UsageError("--export needs --config", click.get_current_context())
+        for option, given in (("--export", exports), ("--source", source)):
+            if given:
+                raise click.UsageError(f"{option} needs --config", click.get_current_context())
         invocation.secrets = ()
 
         from rivet.validation import validate_prefix
@@ -195,7 +193,13 @@ def validate_command(
         from rivet.validation import validate_exports
 
         outcomes = validate_exports(
-            settings, config.absolute().parent, names=exports, prefix=prefix, depth=depth, strict=strict
+            settings,
+            config.absolute().parent,
+            names=exports,
+            prefix=prefix,
+            depth=depth,
+            strict=strict,
+            compared=source,
         )
 
     from rivet.report.document import validated_export

@@ -54,6 +54,11 @@ class Code(StrEnum):
     UNLISTED_PARQUET = "unlisted_parquet"
     UNLISTED_FILE = "unlisted_file"
 
+    SOURCE_DIFFERS = "source_differs"
+    SOURCE_NOT_EXPORTED = "source_not_exported"
+    SOURCE_VANISHED = "source_vanished"
+    SOURCE_UNREPRESENTABLE = "source_unrepresentable"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from rivet.destination.bounded import one_large, read_bounded
 from rivet.destination.protocol import Destination
 from rivet.errors import IntegrityError, ObjectNotFound, PlanError
+from rivet.manifest.claimed import partitioning_of
 from rivet.manifest.codec import (
     MAX_BYTES,
     MAX_MANIFEST_BYTES,
@@ -90,7 +91,7 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
             f"{destination.uri}{EXPORT_FILE}: {error}",
             hint="restore the file; or remove it, and the next run rebuilds it from the manifests",
         ) from error
-    _same_export(destination, layout, export.export_name, export.partition, export.manifest_name)
+    require_same_export(destination.uri, layout, export.export_name, export.partition, export.manifest_name)
     run_ids = {export.run_id, *(e.run_id for e in export.partitions), *export.killed_runs}
     if export.pending is not None:
         run_ids.add(export.pending.run_id)
@@ -161,8 +162,8 @@ def _adopt(destination: Destination, layout: Layout, sizes: Mapping[str, int]) -
         if live is None:
             return None
         manifest, sha256 = live
-        facts = _facts_without_template(manifest)
-        _same_export(destination, layout, manifest.export_name, facts, layout.manifest_name)
+        facts = partitioning_of(manifest.partition)
+        require_same_export(destination.uri, layout, manifest.export_name, facts, layout.manifest_name)
         return entry_of(manifest, sha256, directory)
 
     entries: dict[str, PartitionEntry] = {}
@@ -184,18 +185,21 @@ def _manifests(layout: Layout, sizes: Mapping[str, int]) -> Iterator[tuple[str, 
             yield directory, name
 
 
-def _facts_without_template(manifest: Manifest) -> ExportPartitionFacts | None:
-    p = manifest.partition
-    return None if p is None else ExportPartitionFacts(p.column, p.key, p.granularity, p.timezone, "")
-
-
-def _same_export(
-    destination: Destination,
+def require_same_export(
+    uri: str,
     layout: Layout,
     export_name: str,
     facts: ExportPartitionFacts | None,
     manifest_name: str,
 ) -> None:
+    """Require that what stands at a place is of this very export.
+
+    Args:
+        facts: How that is partitioned; an empty template is not known.
+
+    Raises:
+        PlanError: It is of another export, key, column, granularity, zone, template or manifest name.
+    """
     mine = partition_facts(layout)
     template = facts.template if facts is not None else ""
     pairs: list[tuple[str, object, object]] = [
@@ -213,6 +217,6 @@ def _same_export(
             found = f"no {what}" if seen is None else f"{what} {seen!r}"
             asked = "none" if wanted is None else repr(wanted)
             raise PlanError(
-                f"{destination.uri} holds an export with {found}, and this one has {asked}",
+                f"{uri} holds an export with {found}, and this one has {asked}",
                 hint="give the export a root of its own, or move the old tree away",
             )

@@ -12,6 +12,7 @@ from typing import TypeAlias, cast
 from rivet.errors import Problem
 from rivet.ledger.entries import HistoryEntry
 from rivet.manifest.verdict import Verdict
+from rivet.manifest.verify_source import Comparison
 from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
 from rivet.plan.calendar import Granularity
 from rivet.plan.chunks import Chunk, ChunkPage, ChunkRange
@@ -136,6 +137,7 @@ def validated_export(outcome: ValidateOutcome) -> Document:
         "exit_code": outcome.exit_code,
         "destination": outcome.destination,
         "verdict": verdict(outcome.verdict) if outcome.verdict else None,
+        "comparison": comparison(outcome.comparison) if outcome.comparison else None,
         "error": outcome.error,
         "hint": outcome.hint,
     }
@@ -169,6 +171,33 @@ def verdict(found: Verdict) -> Document:
         "findings": [
             {"level": f.level.value, "code": f.code, "path": f.path, "message": f.message}
             for f in found.findings
+        ],
+    }
+
+
+def comparison(found: Comparison) -> Document:
+    """Turn a comparison with the source into JSON types."""
+    return {
+        "source": found.source,
+        "passed": found.passed,
+        "started_at": found.started_at,
+        "counted_at": found.counted_at,
+        "partitions": found.partitions,
+        "tree_rows": found.tree_rows,
+        "source_rows": found.source_rows,
+        "differences": [
+            {
+                "level": d.level.value,
+                "code": d.code,
+                "value": d.value,
+                "path": d.path,
+                "tree_rows": d.tree_rows,
+                "source_rows": d.source_rows,
+                "rows_too_many": d.rows_too_many,
+                "started_at": d.started_at,
+                "message": d.message,
+            }
+            for d in found.differences
         ],
     }
 

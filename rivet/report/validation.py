@@ -5,19 +5,26 @@ Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rivet.errors import Problem
-from rivet.manifest.verdict import Finding, Level, Verdict
+from rivet.manifest.verdict import Code, Finding, Level, Verdict
+from rivet.manifest.verify_source import Comparison, Difference
 from rivet.outcome import ValidateOutcome
+from rivet.plan.windows import NULL_VALUE
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
 from rivet.report.wording import one_line, size
 from rivet.wording import counted
 
 MAX_FINDINGS = 200
+MAX_DIFFERENCES = 60
 # A killed run leaves a note for each partition that it had in hand, which may be a thousand.
 MAX_NOTES_OF_A_KIND = 5
+_RUN_AGAIN = (
+    "a table that was written to since the tree's run differs: run the export again, then compare again"
+)
 
 
 def findings_table(verdict: Verdict) -> list[str]:
@@ -52,6 +59,65 @@ def verdict_line(verdict: Verdict) -> str:
     return f"{'passed' if verdict.passed else 'failed'} at {verdict.depth} depth: {', '.join(seen)}"
 
 
+def differences_table(comparison: Comparison) -> list[str]:
+    """List the partitions that have other rows than their windows at the source; empty where none has.
+
+    Those that are as the config wants them are not among them. A very long list is cut in the middle.
+    """
+    rows = [
+        (
+            _label(d),
+            "-" if d.tree_rows is None else f"{d.tree_rows:,}",
+            f"{d.source_rows:,}",
+            f"{d.rows_too_many:+,}",
+            "-" if d.started_at is None else _second(d.started_at),
+        )
+        for d in comparison.differences
+        if d.level is Level.ERROR
+    ]
+    if not rows:
+        return []
+    header = ("partition", "rows in tree", "at source", "difference", "written at")
+    return cut(table(header, rows, numbers={1, 2, 3}), MAX_DIFFERENCES, "partition", header=1)
+
+
+def comparison_line(comparison: Comparison) -> str:
+    """Close a comparison with how many rows either side has.
+
+    >>> comparison_line(Comparison("shop", "2023-01-02T03:04:05Z", "2023-01-02T09:00:00Z", 2, 10, 10))[:62]
+    'as many rows as at the source: 2 partitions, 10 rows; counted '
+    """
+    counts = Counter(d.level for d in comparison.differences if d.code != Code.SOURCE_UNREPRESENTABLE)
+    notes = counts[Level.NOTE]
+    kept = f"; none there any more of {counted(notes, 'kept partition')}" if notes else ""
+    partitions = comparison.partitions
+    moments = (
+        f"{kept}; counted at {_second(comparison.counted_at)} in {one_line(comparison.source)}, "
+        f"the tree is of {_second(comparison.started_at)}"
+    )
+    if comparison.passed:
+        alike = f"{counted(partitions - notes, 'partition')}, {counted(comparison.source_rows, 'row')}"
+        return f"as many rows as at the source: {alike}{moments}"
+    return (
+        f"not as many rows as at the source: {counts[Level.ERROR]:,} of {counted(partitions, 'partition')} "
+        f"differ, {counted(comparison.tree_rows, 'row')} in the tree and {comparison.source_rows:,} there"
+        f"{moments}"
+    )
+
+
+def _second(moment: str) -> str:
+    """Cut an instant of a JSON file after the second; what is in a file may be anything."""
+    return one_line(f"{moment[:19].replace('T', ' ')}Z")
+
+
+def _label(difference: Difference) -> str:
+    if difference.code == Code.SOURCE_UNREPRESENTABLE:
+        return "fits no calendar"
+    if difference.value is None:
+        return "all rows"
+    return "NULL" if difference.value == NULL_VALUE else difference.value
+
+
 def _summed_up(notes: Sequence[Finding]) -> Iterator[Finding]:
     """Give the first notes of each kind, kind after kind, and one that counts the others of it."""
     for code in dict.fromkeys(note.code for note in notes):
@@ -64,13 +130,22 @@ def _summed_up(notes: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def validate_lines(outcome: ValidateOutcome) -> list[str]:
-    """Show one validated prefix: its findings, then the closing line."""
+    """Show one validated prefix: its findings, then the closing line; and likewise how the source differs."""
     if outcome.verdict is None:
         return []
     title = one_line(outcome.destination if outcome.name is None else outcome.name)
-    return [*findings_table(outcome.verdict), f"{title}: {verdict_line(outcome.verdict)}"]
+    lines = [*findings_table(outcome.verdict), f"{title}: {verdict_line(outcome.verdict)}"]
+    if outcome.comparison is not None:
+        lines += [*differences_table(outcome.comparison), f"{title}: {comparison_line(outcome.comparison)}"]
+    return lines
 
 
 def validate_error_lines(outcomes: Sequence[ValidateOutcome]) -> list[str]:
-    """Tell which prefixes could not be read at all; empty where each has a verdict."""
-    return error_lines([Problem(o.name or "", o.error, o.hint) for o in outcomes if o.error is not None])
+    """Tell what could not be read, and what mends counts that differ; empty where all is well."""
+    problems = [Problem(o.name or "", o.error, o.hint) for o in outcomes if o.error is not None]
+    problems += [
+        Problem(o.name or "", "not as many rows as the source", _RUN_AGAIN)
+        for o in outcomes
+        if o.comparison is not None and not o.comparison.passed
+    ]
+    return error_lines(problems)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Literal
 
 from rivet.destination.protocol import Destination
+from rivet.manifest.claimed import Claimed, ClaimedPartition, claimed_by, partitioning_of
 from rivet.manifest.codec import (
     MAX_MANIFEST_BYTES,
     DecodeError,
@@ -21,7 +22,7 @@ from rivet.manifest.codec import (
     decode_manifest,
     digest,
 )
-from rivet.manifest.model import ExportFile
+from rivet.manifest.model import ExportFile, PartitionEntry, PendingPartition
 from rivet.manifest.verdict import Code, Finding, Level, Verdict
 from rivet.manifest.verify import error, printable, verify_unlisted
 from rivet.manifest.verify_export import (
@@ -34,6 +35,7 @@ from rivet.plan.names import EXPORT_FILE, MANIFEST_NAMES
 from rivet.plan.schema import schema_fingerprint
 from rivet.plan.windows import NULL_VALUE
 from rivet.validate.partition import Looked, Onlooker
+from rivet.validate.tally import Tally
 from rivet.wording import counted
 
 Depth = Literal["quick", "full"]
@@ -41,7 +43,6 @@ Depth = Literal["quick", "full"]
 # Partitions looked at side by side, and as many parts, where a store wants no more: each digests on a core.
 _LEAST_WORKERS = 8
 _ATTEMPTS = 3
-_MAX_FINDINGS_OF_A_KIND = 1000
 # Names among which trees are looked for below a prefix that is none: ten answers of a store.
 _MAX_NAMES_BELOW = 10_000
 _MAX_TREES_NAMED = 3
@@ -61,6 +62,16 @@ def validate(
     Raises:
         DestinationError: The destination cannot be read, so nothing can be said of it.
     """
+    return validate_claimed(destination, prefix, depth=depth, strict=strict)[0]
+
+
+def validate_claimed(
+    destination: Destination, prefix: str = "", *, depth: Depth | None = None, strict: bool = False
+) -> tuple[Verdict, Claimed | None]:
+    """Validate a root or a partition, and give what it says it holds, None where nothing can be read of that.
+
+    Args and errors are those of `validate`.
+    """
     chosen = depth or ("full" if destination.kind == "local" else "quick")
     workers = max(_LEAST_WORKERS, destination.concurrency)
     base = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
@@ -75,7 +86,7 @@ def validate(
     findings = tally.all_findings()
     if strict:
         findings = [replace(f, level=Level.ERROR) for f in findings]
-    return Verdict(
+    verdict = Verdict(
         printable(destination.uri + base),
         chosen,
         tally.partitions,
@@ -84,52 +95,10 @@ def validate(
         tally.size_bytes,
         tuple(findings),
     )
+    return verdict, tally.claimed
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What was found so far; of a kind of finding only so many are kept, and the others counted."""
-
-    findings: list[Finding] = field(default_factory=list)
-    counts: Counter[tuple[Level, str]] = field(default_factory=Counter)
-    partitions: int = 0
-    parts: int = 0
-    rows: int = 0
-    size_bytes: int = 0
-
-    @property
-    def passed(self) -> bool:
-        return all(level is not Level.ERROR for level, _ in self.counts)
-
-    def add(self, findings: Iterable[Finding]) -> None:
-        for finding in findings:
-            kind = (finding.level, finding.code)
-            self.counts[kind] += 1
-            if self.counts[kind] <= _MAX_FINDINGS_OF_A_KIND:
-                self.findings.append(finding)
-
-    def add_partition(self, looked: Looked) -> None:
-        self.add(looked.findings)
-        self.partitions += looked.readable
-        self.parts += looked.parts
-        self.rows += looked.rows
-        self.size_bytes += looked.size_bytes
-
-    def add_others(self, others: _Tally) -> None:
-        self.add(others.findings)
-        for kind, count in others.counts.items():
-            self.counts[kind] += max(0, count - _MAX_FINDINGS_OF_A_KIND)
-
-    def all_findings(self) -> list[Finding]:
-        more = {kind: count - _MAX_FINDINGS_OF_A_KIND for kind, count in self.counts.items()}
-        return self.findings + [
-            Finding(level, code, "", f"{count} more findings of this kind", count)
-            for (level, code), count in more.items()
-            if count > 0
-        ]
-
-
-def _settled_tally(onlooker: Onlooker, pool: Executor) -> _Tally:
+def _settled_tally(onlooker: Onlooker, pool: Executor) -> Tally:
     """Look again as long as there are errors and the export file is changing."""
     tally, seen = _tally(onlooker, pool)
     for _ in range(_ATTEMPTS - 1):
@@ -143,13 +112,23 @@ def _digest_of(data: bytes | None) -> str | None:
     return None if data is None else digest(data)
 
 
-def _tally(onlooker: Onlooker, pool: Executor) -> tuple[_Tally, str | None]:
+def _tally(onlooker: Onlooker, pool: Executor) -> tuple[Tally, str | None]:
     """Look at everything once; give the digest of the export file, too, which may be large."""
-    tally = _Tally()
+    tally = Tally()
     data = onlooker.read(EXPORT_FILE)
     seen = _digest_of(data)
     if data is None:
-        tally.add_partition(_look_at_partition(onlooker))
+        looked = _look_at_partition(onlooker)
+        tally.add_partition(looked)
+        if (manifest := looked.manifest) is not None:
+            tally.claimed = Claimed(
+                manifest.export_name,
+                partitioning_of(manifest.partition),
+                manifest_name=None,
+                started_at=manifest.started_at,
+                is_root=False,
+                partitions=(claimed_by(manifest, ""),),
+            )
         return tally, seen
     try:
         export = decode_export(data)
@@ -164,11 +143,11 @@ def _tally(onlooker: Onlooker, pool: Executor) -> tuple[_Tally, str | None]:
     return tally, seen
 
 
-def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _Tally) -> None:
+def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: Tally) -> None:
     entries = {entry.path: entry for entry in export.partitions}
     announced = {} if export.pending is None else {p.path: p for p in export.pending.partitions}
     files: dict[str, dict[str, int]] = {path: {} for path in (*entries, *announced)}
-    others = _Tally()
+    others = Tally()
     for listed in onlooker.list(""):
         path = _partition_of(listed.name, files)
         if path is None:
@@ -176,7 +155,7 @@ def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _
         else:
             files[path][listed.name[len(path) + 1 if path else 0 :]] = listed.size_bytes
 
-    def look(path: str) -> Looked:
+    def look(path: str) -> tuple[Looked, ClaimedPartition | None]:
         entry, pending = entries.get(path), announced.get(path)
 
         def attempt(sizes: Mapping[str, int]) -> Looked:
@@ -190,12 +169,16 @@ def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _
                 more = verify_absent(export, entry, pending, path, files=len(sizes))
             return replace(looked, findings=(*more, *looked.findings))
 
-        return _settled(onlooker, path, files.pop(path), attempt)
+        looked = _settled(onlooker, path, files.pop(path), attempt)
+        claimed = _claimed(path, looked, entry or pending)
+        return replace(looked, manifest=None), claimed  # thousands of results may wait for the first one
 
     paths = list(files)
     unrepresentable = Counter[str]()
     add_up = export.status == "complete" and export.pending is None
-    for path, looked in zip(paths, pool.map(look, paths), strict=True):
+    partitions: list[ClaimedPartition] = []
+    for path, (looked, claimed) in zip(paths, pool.map(look, paths), strict=True):
+        partitions += () if claimed is None else (claimed,)
         tally.add_partition(looked)
         entry = entries.get(path)
         if entry is not None and entry.state == "live":
@@ -204,6 +187,26 @@ def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: _
     if add_up:
         tally.add(verify_unrepresentable(export, unrepresentable, EXPORT_FILE))
     tally.add_others(others)
+    tally.claimed = Claimed(
+        export.export_name,
+        export.partition,
+        export.manifest_name,
+        started_at=export.started_at,
+        is_root=True,
+        partitions=tuple(partitions),
+    )
+
+
+def _claimed(
+    path: str, looked: Looked, listed: PartitionEntry | PendingPartition | None
+) -> ClaimedPartition | None:
+    """Give what a partition says it holds; None where it has no manifest."""
+    if looked.manifest is not None:
+        is_kept = isinstance(listed, PartitionEntry) and listed.state == "kept"
+        return claimed_by(looked.manifest, path, is_kept=is_kept)
+    if looked.manifest_sha256 is None or listed is None:
+        return None
+    return ClaimedPartition(listed.value, path, row_count=None, started_at=None)
 
 
 def _look_at_partition(onlooker: Onlooker) -> Looked:
@@ -243,7 +246,7 @@ def _settled(
             break
         sizes = again
         looked = attempt(sizes)
-    return replace(looked, manifest=None)  # thousands of results may wait for the first one
+    return looked
 
 
 def _partition_of(name: str, paths: Mapping[str, object]) -> str | None:

@@ -28,15 +28,15 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Verdicts:
     def end(by_prefix: dict[str, Verdict | Exception]) -> list[tuple[str, object, object]]:
         looked: list[tuple[str, object, object]] = []
 
-        def validate(destination: Destination, *, depth: object, strict: object) -> Verdict:
+        def validate(destination: Destination, *, depth: object, strict: object) -> tuple[Verdict, None]:
             prefix = destination.uri.rstrip("/")
             looked.append((prefix, depth, strict))
             verdict = by_prefix[prefix]
             if isinstance(verdict, Exception):
                 raise verdict
-            return verdict
+            return verdict, None
 
-        monkeypatch.setattr("rivet.validation.validate", validate)
+        monkeypatch.setattr("rivet.validation.validate_claimed", validate)
         return looked
 
     return end
@@ -121,7 +121,7 @@ def test_a_prefix_under_no_root_is_refused(
     [
         ((), "give --prefix P or --config C"),
         (("--prefix", "p", "--export", "e"), "--export needs --config"),
-        (("--config", "c", "--source"), "--source comes with a later version"),
+        (("--prefix", "p", "--source"), "--source needs --config"),
         (("--prefix", "abfs://bucket/p"), "--prefix: 'abfs://bucket/p'"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rivet.manifest.verdict import Finding, Level, Verdict
+from rivet.manifest.verify_source import Comparison, Difference
 from rivet.outcome import ExportOutcome, PlannedPartition, PlanOutcome, RunOutcome
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, ColumnType, Kind
@@ -46,6 +47,57 @@ VERDICT = Verdict(
     findings=(
         Finding(Level.NOTE, "unlisted_file", "notes.txt", "not listed"),
         Finding(Level.ERROR, "part_missing", "d=2023-01-01/a.parquet", "listed, and not there"),
+    ),
+)
+
+COMPARISON = Comparison(
+    source="shop at db:5432",
+    started_at="2023-01-02T03:04:05.000000Z",
+    counted_at="2023-01-02T09:00:00.123456Z",
+    partitions=60,
+    tree_rows=200_401,
+    source_rows=201_202,
+    differences=(
+        Difference(
+            Level.NOTE,
+            "source_vanished",
+            "2022-12-31",
+            "day=2022-12-31",
+            tree_rows=400,
+            source_rows=0,
+            started_at="2023-01-01T03:04:05.000000Z",
+            message="kept",
+        ),
+        Difference(
+            Level.ERROR,
+            "source_differs",
+            "2023-01-01",
+            "day=2023-01-01",
+            tree_rows=3301,
+            source_rows=3300,
+            started_at="2023-01-02T03:04:05.000001Z",
+            message="differs",
+        ),
+        Difference(
+            Level.ERROR,
+            "source_not_exported",
+            "__HIVE_DEFAULT_PARTITION__",
+            "day=__HIVE_DEFAULT_PARTITION__",
+            tree_rows=None,
+            source_rows=1200,
+            started_at=None,
+            message="missing",
+        ),
+        Difference(
+            Level.ERROR,
+            "source_unrepresentable",
+            None,
+            "",
+            tree_rows=None,
+            source_rows=2,
+            started_at=None,
+            message="odd",
+        ),
     ),
 )
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 
 import pytest
 
 from rivet.errors import Problem
 from rivet.manifest.verdict import Verdict
+from rivet.manifest.verify_source import Comparison
 from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
 from rivet.report.document import document, failed_too, planned_export, run_export, validated_export
-from tests.report.outcomes import COMPLETE, FAILED, PLAN, VERDICT
+from tests.report.outcomes import COMPARISON, COMPLETE, FAILED, PLAN, VERDICT
 
 
 def test_every_fact_of_an_export_is_in_the_document() -> None:
@@ -55,6 +56,18 @@ def test_every_fact_of_a_verdict_is_in_the_document() -> None:
         "path": "d=2023-01-01/a.parquet",
         "message": "listed, and not there",
     }
+
+
+def test_every_fact_of_a_comparison_is_in_the_document() -> None:
+    """A comparison loses nothing, and says whether it passed and how many rows are too many or missing."""
+    told = validated_export(ValidateOutcome("events", "/out/events/", 4, VERDICT, COMPARISON))["comparison"]
+
+    assert isinstance(told, dict)
+    assert set(told) == {f.name for f in fields(Comparison)} | {"passed"}
+    assert told["passed"] is False
+    for difference, found in zip(COMPARISON.differences, told["differences"], strict=True):
+        assert found == asdict(difference) | {"rows_too_many": difference.rows_too_many}
+    assert [found["rows_too_many"] for found in told["differences"]] == [400, 1, -1200, -2]
 
 
 def test_the_bounds_of_scans_are_instants_not_numbers() -> None:

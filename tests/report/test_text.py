@@ -11,8 +11,8 @@ from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from rivet.report.errors import error_lines, problems_of
 from rivet.report.planned import check_closing, check_lines, plan_error_lines, plan_lines
 from rivet.report.summary import run_error_lines, run_lines
-from rivet.report.validation import validate_lines, verdict_line
-from tests.report.outcomes import COMPLETE, FAILED, PLAN, SKIPPED, VERDICT, run_of
+from rivet.report.validation import validate_error_lines, validate_lines, verdict_line
+from tests.report.outcomes import COMPARISON, COMPLETE, FAILED, PLAN, SKIPPED, VERDICT, run_of
 
 
 def test_a_complete_export_is_summed_up_in_two_lines() -> None:
@@ -218,10 +218,53 @@ def test_a_clean_tree_passes_in_one_line() -> None:
     ]
 
 
+def test_a_comparison_lists_partitions_with_both_counts() -> None:
+    """Errors alone are listed, after the verdict; what is kept is counted at the end, with both moments."""
+    outcome = ValidateOutcome("events", "/out/events/", 4, replace(VERDICT, findings=()), COMPARISON)
+
+    assert validate_lines(outcome)[1:] == [
+        "partition         rows in tree  at source  difference  written at",
+        "2023-01-01               3,301      3,300          +1  2023-01-02 03:04:05Z",
+        "NULL                         -      1,200      -1,200  -",
+        "fits no calendar             -          2          -2  -",
+        (
+            "events: not as many rows as at the source: 2 of 60 partitions differ, 200,401 rows in the "
+            "tree and 201,202 there; none there any more of 1 kept partition; counted at 2023-01-02 "
+            "09:00:00Z in shop at db:5432, the tree is of 2023-01-02 03:04:05Z"
+        ),
+    ]
+    assert validate_error_lines([outcome])[0] == "Error: events: not as many rows as the source"
+
+    agreed = replace(outcome, exit_code=0, comparison=replace(COMPARISON, differences=()))
+    assert validate_lines(agreed)[1:] == [
+        (
+            "events: as many rows as at the source: 60 partitions, 201,202 rows; counted at 2023-01-02 "
+            "09:00:00Z in shop at db:5432, the tree is of 2023-01-02 03:04:05Z"
+        )
+    ]
+    assert validate_error_lines([agreed]) == []
+
+
+def test_a_long_list_of_differing_partitions_is_cut() -> None:
+    """Of thousands the first and the last are shown, and how many are between them."""
+    many = tuple(replace(COMPARISON.differences[1], value=f"{year}") for year in range(2000, 5000))
+    outcome = ValidateOutcome(
+        None, "out/", 4, replace(VERDICT, findings=()), replace(COMPARISON, differences=many)
+    )
+
+    _, header, *rows, _ = validate_lines(outcome)
+
+    assert header.startswith("partition")
+    assert (rows[0].split()[0], rows[-1].split()[0]) == ("2000", "4999")
+    assert "... 2,940 partitions left out, --json lists all ..." in rows
+    assert len(rows) == 61
+
+
 def test_hostile_names_cannot_forge_lines() -> None:
     """A line break in an export's name, an error, a path or a finding never begins a line of its own."""
     evil = "x\nError: forged\x1b[2J"
     finding = Finding(Level.ERROR, "part_missing", evil, evil)
+    difference = replace(COMPARISON.differences[1], value=evil, started_at=evil)
     outcome = run_of(
         replace(COMPLETE, name=evil, destination=evil), replace(FAILED, name=evil, error=evil, hint=evil)
     )
@@ -233,7 +276,15 @@ def test_hostile_names_cannot_forge_lines() -> None:
         *run_lines(outcome),
         *run_error_lines(outcome),
         *plan_lines(plan),
-        *validate_lines(ValidateOutcome(evil, evil, 4, replace(VERDICT, findings=(finding,)))),
+        *validate_lines(
+            ValidateOutcome(
+                evil,
+                evil,
+                4,
+                replace(VERDICT, findings=(finding,)),
+                replace(COMPARISON, source=evil, started_at=evil, differences=(difference,)),
+            )
+        ),
     ]
 
     assert all(line.isprintable() for line in lines)
