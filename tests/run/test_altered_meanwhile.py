@@ -12,6 +12,7 @@ import pytest
 from rivet.ahead import ReadAhead
 from rivet.destination.local import LocalDestination
 from rivet.events import Event
+from rivet.source.mysql.session import MysqlSession
 from rivet.validate import validate
 from tests.run.altering import Altering, statement
 from tests.run.conftest import ENGINES, AnyDatabase
@@ -20,6 +21,29 @@ from tests.run.running import by_day, run_one, run_well
 from tests.run.trees import manifests, rows_by_manifest
 
 OLD = ("id", "created_at", "note")
+
+
+@pytest.mark.parametrize("gone", ["ALTER TABLE events DROP COLUMN note", "RENAME TABLE events TO others"])
+def test_what_goes_once_it_is_described_is_looked_for_anew(
+    tmp_path: Path, mariadb_database: AnyDatabase, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    """MariaDB knows no such column or table then: the run may be tried again, and finds what there is now."""
+    make_events(mariadb_database, "mariadb")
+    probe, statements = MysqlSession.probe, [gone]
+
+    def probed(*args: Any) -> Any:
+        if statements:
+            mariadb_database.execute(statements.pop())
+        return probe(*args)
+
+    monkeypatch.setattr(MysqlSession, "probe", probed)
+    root = tmp_path / "tree"
+    outcome = run_one(tmp_path, mariadb_database.source, by_day(root))
+
+    assert (outcome.exit_code, "a table was altered" in str(outcome.hint)) == (3, True), outcome.error
+    assert not root.exists()
+    again = run_one(tmp_path, mariadb_database.source, by_day(root))
+    assert (again.exit_code, root.exists()) == ((0, True) if "DROP" in gone else (2, False))
 
 
 def _before_the_second_scan(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> list[int]:

@@ -21,7 +21,7 @@ from rivet.plan.windows import units_per_day
 from rivet.source.block_batches import BlockBatches
 from rivet.source.csv import CsvDecoder
 from rivet.source.mysql.connecting import Control, Row, close_snapshot, fetch_all, open_snapshot
-from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated
+from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated_once_described
 from rivet.source.mysql.pinning import MAX_WARNINGS
 from rivet.source.mysql.rendering import QUOTE
 from rivet.source.mysql.statements import Reading
@@ -170,7 +170,7 @@ class MysqlBatches(BlockBatches):
         columns: Sequence[Column],
         row_names: Sequence[str],
     ) -> None:
-        super().__init__(translated)
+        super().__init__(translated_once_described)
         self._reader = reader
         self._reading = reading
         self._decoder = CsvDecoder(

@@ -32,6 +32,7 @@ DRIVER_ERRORS = (
 _LOGIN = "check user, password, and the host that the account is for"
 _GRANT = "grant the user SELECT on what the export reads"
 _CHANGED = "a table was altered while the export was under way; run it again"
+_GONE = (1054, 1146)  # no such column, no such table
 _REPEATED = "give each column its own alias in the query"
 
 
@@ -111,4 +112,10 @@ def _words_of(error: BaseException) -> str:
     return first_line(error)
 
 
+def _meaning_once_described(error: BaseException) -> Meaning:
+    return (SourceUnavailable, _CHANGED) if code_of(error) in _GONE else _meaning_of(error)
+
+
 translated = translation(DRIVER_ERRORS, _meaning_of, _words_of)
+translated_once_described = translation(DRIVER_ERRORS, _meaning_once_described, _words_of)
+"""For statements over columns that the server has described: one that it does not know any more is gone."""

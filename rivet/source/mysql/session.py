@@ -18,7 +18,7 @@ from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
 from rivet.source.mysql.chunk_questions import MysqlChunking
 from rivet.source.mysql.chunking import chunk_reading
 from rivet.source.mysql.connecting import Control, Row
-from rivet.source.mysql.errors import translated
+from rivet.source.mysql.errors import translated_once_described as translated
 from rivet.source.mysql.statements import (
     count_statement,
     counted_columns,
