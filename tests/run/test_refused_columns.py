@@ -47,7 +47,7 @@ WRONG: dict[str, list[tuple[str, str | None, str, list[str | None]]]] = {
     "mariadb": [
         ("note", "varchar(40)", "varchar(40)", BY_TEXT),
         ("note", "longtext", "longtext", BY_TEXT),
-        ("n", "int", "int(11)", BY_SECONDS),
+        ("n", "int", "int", BY_SECONDS),
         ("n", "decimal(20,3)", "decimal(20,3)", BY_SECONDS),
         ("n", "double", "double", BY_SECONDS),
     ],

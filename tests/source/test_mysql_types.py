@@ -301,10 +301,12 @@ def test_an_unknown_code_has_no_type() -> None:
 
 
 def test_described_columns_name_their_types(mysql_family: Database) -> None:
-    """A table's columns bear the catalogue's names of their types, a query's the same in short."""
+    """The columns of a table and of a query bear the same names of types, without widths and members."""
     mysql_family.execute(
         "CREATE TABLE t (a int unsigned, b varchar(9), c enum('x'), d mediumblob, e datetime(3), f char(2),"
-        " g tinytext, h binary(3), i set('y'), j bit(4), k year, l text, m longtext, n varbinary(4))"
+        " g tinytext, h binary(3), i set('y'), j bit(4), k year, l text, m longtext, n varbinary(4),"
+        " o tinyint(1), p tinyint, q int(7) zerofill, r float(7,3), s double unsigned, t float,"
+        " u decimal(9,2))"
     )
 
     def named(columns: tuple[Column, ...]) -> list[str]:
@@ -312,8 +314,10 @@ def test_described_columns_name_their_types(mysql_family: Database) -> None:
 
     table = named(in_session(mysql_family, lambda s: s.describe(Request("t")).columns))
     query = named(in_session(mysql_family, lambda s: s.describe(Request(query="SELECT * FROM t")).columns))
-    assert table[1:6] == ["varchar(9)", "enum('x')", "mediumblob", "datetime(3)", "char(2)"]
+    assert table == query
     assert query == [
         *("int unsigned", "varchar(9)", "enum", "mediumblob", "datetime(3)", "char(2)", "tinytext"),
         *("binary(3)", "set", "bit(4)", "year", "text", "longtext", "varbinary(4)"),
+        *("tinyint(1)", "tinyint", "int unsigned zerofill", "float(7,3)", "double unsigned", "float"),
+        "decimal(9,2)",
     ]

@@ -11,6 +11,7 @@ from typing import Any
 from rivet.errors import SourceError
 from rivet.plan.keys import TableIndex
 from rivet.plan.resolve import near_miss
+from rivet.source.mysql.types import short_name
 
 Fetch = Callable[..., Sequence[Any]]
 """Runs a statement with parameters and gives its rows."""
@@ -126,7 +127,7 @@ def look_up(fetch: Fetch, schema: str, name: str) -> Table | None:
 def table_columns(fetch: Fetch, table: Table) -> dict[str, TableColumn]:
     """Give the types of a table's columns by name; a view's text may lie in other sets than it shows."""
     return {
-        name: TableColumn(type_name, not table.is_view and charset in _UTF8)
+        name: TableColumn(short_name(type_name), not table.is_view and charset in _UTF8)
         for name, type_name, charset in fetch(_COLUMNS, (table.schema, table.name))
     }
 

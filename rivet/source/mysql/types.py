@@ -7,6 +7,7 @@ catalogue knows more of the types that MariaDB describes as others: uuid, inet4,
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,6 +21,10 @@ _BLOBS = frozenset({249, 250, 251, 252})
 _FIXED = 254
 _STRINGS = _BLOBS | {15, 247, 248, 253, _FIXED}
 _DECIMALS = frozenset({0, 246})
+_ONE_DIGIT = (1, 1)  # code and length of what stands for a truth value
+_BOOLEAN = "tinyint(1)"
+_SHOWN_WIDTH = re.compile(r"^((?:tiny|small|medium|big)?int|year)\(\d+\)")
+_ANY_SCALE = 31  # NOT_FIXED_DEC: digits as they come
 _TEXT_ALONE = frozenset({"uuid", "inet4", "inet6"})  # described as text, but none to the database
 
 
@@ -109,7 +114,7 @@ def source_type(described: Described, shown: str, *, is_utf8: bool = False) -> S
     """Give the type of a column, or None for one that came after this was written.
 
     Args:
-        shown: What the catalogue calls it, where the column is a table's; else its `type_name`.
+        shown: The `short_name` of the catalogue's, where the column is a table's; else its `type_name`.
 
     >>> found = source_type(Described(code=246, charset=63, flags=0, length=14, decimals=2), "decimal(12,2)")
     >>> found and str(found.becomes)
@@ -144,6 +149,20 @@ def _meaning(described: Described) -> tuple[Family, ColumnType] | None:
     return None
 
 
+def short_name(catalogued: str) -> str:
+    """Write a type of the catalogue as `type_name` does one that no catalogue knows.
+
+    What it leaves out says nothing of values: the width in which integers are shown, and a list of members,
+    to which more may be added any day.
+
+    >>> [short_name(name) for name in ("int(10) unsigned", "tinyint(1)", "year(4)", "enum('a','b')")]
+    ['int unsigned', 'tinyint(1)', 'year', 'enum']
+    """
+    if catalogued.startswith(("enum(", "set(")):
+        return catalogued.partition("(")[0]
+    return catalogued if catalogued.startswith(_BOOLEAN) else _SHOWN_WIDTH.sub(r"\1", catalogued)
+
+
 def type_name(described: Described) -> str:
     """Write a type as the database's own language does, for columns that no catalogue knows.
 
@@ -154,7 +173,7 @@ def type_name(described: Described) -> str:
     unsigned = " unsigned" if described.flags & _UNSIGNED else ""
     zerofill = " zerofill" if described.flags & _ZEROFILL else ""
     if code in _INTEGERS:
-        name = _INTEGERS[code][2]
+        name = _BOOLEAN if (code, described.length) == _ONE_DIGIT else _INTEGERS[code][2]
         return name if name == "year" else f"{name}{unsigned}{zerofill}"
     if code in _DECIMALS:
         return f"decimal({_precision(described)},{described.decimals}){unsigned}{zerofill}"
@@ -163,10 +182,18 @@ def type_name(described: Described) -> str:
     if code in _STRINGS:
         return _string_name(described)
     if code in _OTHERS:
-        name = _OTHERS[code][2]
-        fraction = name in _FRACTIONAL and 1 <= described.decimals <= 6
-        return f"{name}({described.decimals})" if fraction else name
+        _, family, name = _OTHERS[code]
+        sign = f"{unsigned}{zerofill}" if family is Family.FLOAT else ""
+        return f"{name}{_digits(described)}{sign}"
     return f"of type number {code}"
+
+
+def _digits(described: Described) -> str:
+    """Write the digits that a float is held to, or those of a second's fraction; empty where none are."""
+    _, family, name = _OTHERS[described.code]
+    if family is Family.FLOAT and described.decimals < _ANY_SCALE:
+        return f"({described.length},{described.decimals})"
+    return f"({described.decimals})" if name in _FRACTIONAL and 1 <= described.decimals <= 6 else ""
 
 
 def _string_name(described: Described) -> str:
