@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
+from rivet.adding import Addition, addition_of
 from rivet.ahead import ReadAhead
 from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
@@ -29,6 +31,7 @@ from rivet.publish.vanished import decide_vanished
 from rivet.reading import rows_expected, scans_alone
 from rivet.record import Record
 from rivet.resuming import finished_told, require_finished
+from rivet.selecting import watermark_of
 from rivet.staging import shape_of, stager_of
 from rivet.telling import Telling
 
@@ -67,6 +70,7 @@ class Attempt:
         self._finished_before = finished
         self._keep_going = keep_going
         self._account = Account()
+        self._adding: Addition | None = None
         self._telling = Telling(
             listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
         )
@@ -94,6 +98,7 @@ class Attempt:
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
         self._tree = recover(self._record.destination, self._layout, self._tree, self._turn)
         require_finished(self._finished_before, self._tree.entries)
+        self._adding = addition_of(self._record, self._prepared, self._tree)
         publisher = Publisher(
             self._record.destination,
             self._layout,
@@ -105,7 +110,7 @@ class Attempt:
         )
         publisher.begin()
         try:
-            with stager_of(self._record, self._account.unrepresentable) as stager:
+            with self._stager() as stager:
                 self._scan(ahead, stager, publisher)
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
                 return self._publish(stager, publisher)
@@ -118,6 +123,11 @@ class Attempt:
                 # Of two moments, one is published already: the next run reads all of one moment again.
                 raise SourceStopped(str(error), hint=error.hint) from error
             raise
+
+    def _stager(self) -> Stager:
+        if self._adding is None:
+            return stager_of(self._record, self._account.unrepresentable)
+        return stager_of(self._record, self._adding.unrepresentable, self._adding.extended)
 
     def _scan(self, ahead: ReadAhead, stager: Stager, publisher: Publisher) -> None:
         relation, column = self._described.relation, self._described.column
@@ -138,9 +148,9 @@ class Attempt:
         run_scans(
             self._prepared.scans,
             lambda scan: ahead.read(self._described, scan, self._telling.rows),
-            stager,
+            stager if self._adding is None else self._adding.sifted(stager),
             self._account,
-            shape=shape_of(self._described),
+            shape=shape_of(self._described) if self._adding is None else self._adding.shape,
             splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
             partition_of=self._layout.partition,
             selection=self._prepared.selection,
@@ -180,7 +190,8 @@ class Attempt:
             present |= self._add_empty(stager)
         partitions = stager.take()
         vanished = decide_vanished(
-            (entry for entry in self._tree.entries.values() if prepared.is_selected(entry)),
+            # Where rows are added, none of what stands is held to what the source has.
+            (e for e in self._tree.entries.values() if prepared.is_selected(e) and self._adding is None),
             present,
             policy=self._export.vanished,
             axis=self._axis,
@@ -188,7 +199,7 @@ class Attempt:
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
-        finished = publisher.complete(self._finished())
+        finished = publisher.complete(self._finished(publisher.failures.errors))
         null_rows = sum(p.row_count for p in finished.partitions if p.value == NULL_VALUE)
         tally = publisher.tally
         self._telling.published(
@@ -208,7 +219,7 @@ class Attempt:
             null_rows=null_rows,
             partitions=len(finished.partitions),
             partitions_written=tally.written,
-            partitions_unchanged=tally.unchanged,
+            partitions_unchanged=tally.unchanged + (0 if self._adding is None else self._adding.unchanged),
             partitions_removed=tally.removed,
             partitions_kept=len(vanished.keep),
             partitions_unread=sum(not prepared.is_selected(e) for e in self._tree.entries.values()),
@@ -229,9 +240,14 @@ class Attempt:
             hint=hint,
         )
 
-    def _finished(self) -> ExportFile:
-        """Give the export file of the complete run, still without its partitions."""
+    def _finished(self, failed: Collection[str]) -> ExportFile:
+        """Give the export file of the run that has ended, still without its partitions."""
         account, prepared = self._account, self._prepared
+        if failed and self._export.adds_rows:  # what they lack is found again from the same bound
+            self._record = replace(self._record, watermark=watermark_of(self._tree))
+        if self._adding is not None:
+            rows = self._adding.unrepresentable_rows(self._tree, failed)
+            return self._record.finished_in_part(self._span, rows, beside_others=True)
         if account.failed:
             probe, rows = prepared.probe, account.unrepresentable_rows_written
             return self._record.finished(self._span, probe.rows, probe.null_partition_rows, rows)

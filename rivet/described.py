@@ -28,6 +28,7 @@ class Described:
     Attributes:
         column: The partition column, or None.
         cursor: What tells when a row was last changed, in `mode: incremental`; else None.
+        unique_key: Names of the columns that no two rows share, where the config says so.
     """
 
     relation: Relation
@@ -35,6 +36,7 @@ class Described:
     column: Column | None
     layout: Layout
     cursor: Cursor | None = None
+    unique_key: tuple[str, ...] = ()
 
     @property
     def axis(self) -> Axis | None:
@@ -108,7 +110,12 @@ def describe(session: Session, export: ExportSettings, consistency: str | None) 
         partitioning = Partitioning(column.name, key, axis, export.destination.template, in_files)
     layout = Layout(export.name, export.destination.manifest_name, partitioning)
     cursor = None if export.incremental is None else _cursor(session, export, relation, export.incremental)
-    return Described(relation, session.engine, column, layout, cursor)
+    key_names = () if export.incremental is None else export.incremental.unique_key
+    where = f"{export.where}.unique_key"
+    unique_key = tuple(
+        resolve_column(relation.columns, name, where, left_out=export.exclude).name for name in key_names
+    )
+    return Described(relation, session.engine, column, layout, cursor, unique_key)
 
 
 def _cursor(

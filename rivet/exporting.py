@@ -24,7 +24,7 @@ from rivet.prepare import prepare, spanned
 from rivet.publish.tree import read_tree
 from rivet.resuming import finished_partitions, settings_digest, without_finished
 from rivet.retrying import begun_anew
-from rivet.selecting import Chosen, choose, reads_all, watermark_of
+from rivet.selecting import Chosen, choose, reads_all, watermark_after
 from rivet.source.protocol import Source
 
 
@@ -136,9 +136,10 @@ def _run(
             context.clock,
             settings_sha256=settings_digest(export, described, context.source.label),
             attempt=attempt,
-            watermark=chosen.watermark or watermark_of(tree),
+            watermark=watermark_after(chosen, tree),
         )
-        prepared = replace(prepared, why=chosen.why, advice=(*prepared.advice, *chosen.warnings))
+        prepared = replace(prepared, why=chosen.why, adds_from=chosen.adds_from)
+        prepared = replace(prepared, advice=(*prepared.advice, *chosen.warnings))
         attempted = Attempt(
             record,
             prepared,

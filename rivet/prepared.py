@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rivet.described import Described
 from rivet.manifest.model import PartitionEntry
+from rivet.plan.cursor import CursorValue
 from rivet.plan.scans import Reach, Scan, WindowCount
 from rivet.plan.selection import EVERYTHING, Selection
 from rivet.source.protocol import Probe
@@ -24,6 +25,10 @@ class Prepared:
         advice: What people should know of the queries, each a line.
         is_narrowed: Whether its relation has the rows of these windows alone; the probe is then of them, too.
         source_span: Then, smallest and largest value of the whole source, both closed, where they matter.
+        adds_from: Bound of the cursor, closed, past which alone rows are read, and added to what stands; or
+            None.
+        taken: The chunks among the scans that an earlier run has finished, and this one does not read.
+        left_by: Runs that have left such chunks, taken over or not.
         why: What the selection comes from, for people; empty where all is read as a matter of course.
     """
 
@@ -36,6 +41,7 @@ class Prepared:
     advice: tuple[str, ...] = ()
     is_narrowed: bool = False
     source_span: tuple[int, int] | None = None
+    adds_from: CursorValue | None = None
     why: str = ""
 
     @property

@@ -37,6 +37,8 @@ class Chosen:
         selection: The windows that are read and published.
         is_narrowed: Whether the relation has these windows' rows alone, or few others.
         holds_rows: Whether each of them is known to hold rows, or everything is read.
+        adds_from: Bound of the cursor, closed, past which alone rows are read, and added to what stands; or
+            None.
         watermark: Up to where the tree holds what has changed, once the run is complete; None: as it stands.
         why: What the selection comes from, for people; empty where everything is read as a matter of course.
         warnings: Lines for people.
@@ -46,6 +48,7 @@ class Chosen:
     selection: Selection = EVERYTHING
     is_narrowed: bool = False
     holds_rows: bool = True
+    adds_from: CursorValue | None = None
     watermark: Watermark | None = None
     why: str = ""
     warnings: tuple[str, ...] = ()
@@ -59,6 +62,17 @@ def reads_all(export: ExportSettings) -> bool:
 def watermark_of(tree: Tree) -> Watermark | None:
     """Give the watermark of a tree, or None where it has none."""
     return None if tree.export is None else read_watermark(tree.export.extra)
+
+
+def watermark_after(chosen: Chosen, tree: Tree) -> Watermark | None:
+    """Give the watermark of a tree after a run that is complete.
+
+    A run of another mode keeps it; what was added to the tree is no more once everything is written anew.
+    """
+    known = watermark_of(tree)
+    if chosen.watermark is not None or known is None or not chosen.selection.is_everything:
+        return chosen.watermark or known
+    return replace(known, adds=False)
 
 
 def choose(session: Session, export: ExportSettings, described: Described, tree: Tree) -> Chosen:
@@ -79,7 +93,7 @@ def choose(session: Session, export: ExportSettings, described: Described, tree:
             )
         return Chosen(described)
     chosen = _Choosing(session, export, described, tree, column=column, axis=axis).choose()
-    if chosen.selection.is_everything:
+    if chosen.selection.is_everything or chosen.is_narrowed:
         return chosen
     narrowed = narrowed_to(session, export, described, column, chosen.selection)
     return replace(chosen, described=narrowed, is_narrowed=True)
@@ -156,14 +170,26 @@ class _Choosing:
         elif known is not None and not known.is_of(cursor):
             stale = stale or f"the watermark of the tree is of column {known.column!r}"
         if known is None or stale:
+            self._refuse_to_replace(known, stale)
             touched = self._touched(cursor, None)
-            return self._everything(Watermark.of(cursor, None, touched.highest), stale)
+            watermark = Watermark.of(cursor, None, touched.highest, adds=self._export.adds_rows)
+            return self._everything(watermark, stale)
         bound = lagging(known.value, incremental.lag, cursor, f"{self._export.where}.lag")
         touched = self._touched(cursor, bound)
         parts = [selected((w.window for w in touched.windows), nulls=touched.null_rows > 0)]
         windows = counted(len(touched.windows) + (touched.null_rows > 0), "partition")
         since = f"{cursor.column.name!r} = {known.with_value(bound).text}"
         told = [f"{windows} with {counted(touched.rows, 'row')} from {since} on"]
+        if self._export.adds_rows:
+            relation = self._session.changed(self._described.relation, cursor, bound)
+            return Chosen(
+                replace(self._described, relation=relation),
+                parts[0],
+                is_narrowed=True,
+                adds_from=bound,
+                watermark=Watermark.of(cursor, known.value, touched.highest, adds=True),
+                why=f"strategy: append, {told[0]}",
+            )
         if incremental.verify_counts:
             parts.append(self._miscounted())
             more = sum(self._is_selected(e, parts[-1]) for e in self._tree.entries.values())
@@ -181,6 +207,17 @@ class _Choosing:
             watermark=Watermark.of(cursor, known.value, touched.highest),
             why="; ".join(told),
         )
+
+    def _refuse_to_replace(self, known: Watermark | None, stale: str) -> None:
+        """Refuse to read everything where rows that the source has no more, and versions, would go."""
+        has_added = self._tree.export is None or (known is not None and known.adds)
+        if self._export.adds_rows and has_added and self._tree.entries:
+            raise PlanError(
+                f"{self._export.where}.strategy: {stale or 'the export file is lost'}: nothing can be "
+                "added to what stands",
+                hint="run once with mode: full, which writes the tree anew as the source has it; or give the "
+                "export a root of its own",
+            )
 
     def _everything(self, watermark: Watermark | None, stale: str) -> Chosen:
         warnings = (f"{stale}: everything is read",) if stale else ()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rivet.described import Described
 from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Shape
 from rivet.export.stage import Stager
+from rivet.manifest.model import Manifest
+from rivet.plan.layout import Partition
 from rivet.plan.names import SUCCESS_FILE
 from rivet.record import Record
 
@@ -21,12 +23,17 @@ def shape_of(described: Described) -> Shape:
     return Shape(names, nulled, dropped)
 
 
-def stager_of(record: Record, unrepresentable: Mapping[str, Mapping[str, int]]) -> Stager:
+def stager_of(
+    record: Record,
+    unrepresentable: Mapping[str, Mapping[str, int]],
+    extend: Callable[[Partition, Manifest], Manifest] = lambda _, manifest: manifest,
+) -> Stager:
     """Make what stages the rows of an export, and describes them as the record does.
 
     Args:
         unrepresentable: Rows by path and column with NULL for a value that cannot be represented, as they are
             counted by the time a partition ends.
+        extend: Adds to a partition's manifest what stands in it, where rows are added to that.
     """
     export, described, destination = record.export, record.described, record.destination
     column, layout = described.column, described.layout
@@ -38,13 +45,15 @@ def stager_of(record: Record, unrepresentable: Mapping[str, Mapping[str, int]]) 
             sorted_by=column.name if column is not None and column in described.written else None,
             axis=described.axis,
             is_sorted=export.chunks is None,
+            cursor=described.cursor if export.adds_rows else None,
         ),
         part_name=lambda partition, number: layout.part_name(partition, record.run_id, number),
         stage=lambda path: destination.stage(path, record.run_id),
         manifest_name=layout.manifest_name,
         success_name=SUCCESS_FILE,
-        describe=lambda partition, parts, begun_at: record.manifest(
-            partition, parts, begun_at, unrepresentable.get(partition.path, {})
+        describe=lambda partition, parts, begun_at: extend(
+            partition,
+            record.manifest(partition, parts, begun_at, unrepresentable.get(partition.path, {})),
         ),
         clock=record.clock,
     )

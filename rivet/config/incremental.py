@@ -10,7 +10,7 @@ from rivet.config.place import Place
 from rivet.config.read_settings import IncrementalSettings
 from rivet.errors import Problem
 
-CURSOR_KEYS = ("cursor_column", "cursor_fallback_column", "lag", "strategy", "verify_counts")
+CURSOR_KEYS = ("cursor_column", "cursor_fallback_column", "lag", "strategy", "unique_key", "verify_counts")
 _CURSOR = "write `cursor_column: …`, a timestamp or number that every insert and update advances"
 
 
@@ -25,7 +25,7 @@ def incremental_settings(export: Export, place: Place) -> tuple[IncrementalSetti
         ]
     if not place.states("partition_by"):
         hint = "add partition_by, or write mode: full"
-        message = "incremental stands without partition_by: what has changed is written anew by partition"
+        message = "incremental stands without partition_by: what has changed is written by partition"
         problems.append(place.problem(("mode",), message, hint))
     if export.cursor_column is None:
         if not place.states("cursor_column"):
@@ -42,15 +42,43 @@ def incremental_settings(export: Export, place: Place) -> tuple[IncrementalSetti
     if export.resume == "reuse" and ("resume",) not in place.inherited:
         message = "stands beside mode: incremental, which reads again what has changed since a whole run"
         problems.append(place.clash(("resume",), message, "remove it"))
-    if export.strategy == "append":
-        hint = "write `strategy: rewrite`, which writes partitions anew in which rows have changed"
-        problems.append(
-            place.problem(("strategy",), "found {found}, which comes with a later version of Rivet", hint)
-        )
+    problems += _strategy_problems(export, place)
     settings = IncrementalSettings(
-        export.cursor_column, fallback, export.lag, verify_counts=export.verify_counts is True
+        export.cursor_column,
+        fallback,
+        export.lag,
+        verify_counts=export.verify_counts is True and export.strategy != "append",
+        strategy=export.strategy or "rewrite",
+        unique_key=tuple(export.unique_key or ()),
     )
     return settings, problems
+
+
+def _strategy_problems(export: Export, place: Place) -> list[Problem]:
+    """List what stands against adding rows, or, where partitions are written anew, against a key."""
+    if export.strategy != "append":
+        if not place.states("unique_key") or ("unique_key",) in place.inherited:
+            return []
+        hint = "write strategy: append, or remove it"
+        return [place.problem(("unique_key",), "stands without strategy: append", hint)]
+    problems = []
+    messages = {
+        "verify_counts": "whose partitions may hold more rows than the source has",
+        "refresh_windows": "which never writes anew what is there",
+    }
+    for key, why in messages.items():
+        if getattr(export, key) and (key,) not in place.inherited:
+            message = f"stands beside strategy: append, {why}"
+            problems.append(place.clash((key,), message, "remove it, or write strategy: rewrite"))
+    for name in export.unique_key or ():
+        if name in (export.exclude or ()):
+            message = "names a column that is left out by exclude"
+            problems.append(place.clash(("unique_key",), message, "take it out of one of them"))
+    told_by = (export.cursor_column, export.cursor_fallback_column, *(export.unique_key or ()))
+    if export.partition_column == "drop" and export.partition_by in told_by:
+        message = "leaves a column out of the files by which strategy: append knows rows again"
+        problems.append(place.clash(("partition_column",), message, "write partition_column: keep"))
+    return problems
 
 
 def _window_problems(place: Place) -> list[Problem]:

@@ -97,7 +97,14 @@ class Export(Section):
         " 1000, for transactions that are committed late",
     )
     strategy: Literal["rewrite", "append"] | None = Field(
-        None, description="incremental: rewrite writes partitions anew in which rows have changed"
+        None,
+        description="incremental: rewrite writes partitions anew in which rows have changed; append adds new"
+        " rows to them, and changed ones as further versions",
+    )
+    unique_key: Annotated[list[Name], Field(min_length=1)] | None = Field(
+        None,
+        description="append: columns that no two rows share, by which with the cursor a row is known again;"
+        " without it whole rows are compared",
     )
     verify_counts: bool | None = Field(
         None,

@@ -52,12 +52,16 @@ class IncrementalSettings:
         fallback_column: What counts where that is NULL, or None.
         lag: How far below the watermark rows are looked for, as a number or a time; or None.
         verify_counts: Whether the rows of all windows are counted at the source, too.
+        strategy: Whether partitions with changed rows are written anew, or these rows are added to them.
+        unique_key: Columns that no two rows share, by which `append` knows rows again; empty: by all.
     """
 
     cursor_column: str
     fallback_column: str | None = None
     lag: Decimal | timedelta | None = None
     verify_counts: bool = False
+    strategy: Literal["rewrite", "append"] = "rewrite"
+    unique_key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

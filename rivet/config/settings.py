@@ -236,6 +236,11 @@ class ExportSettings:
     resume: Literal["redo", "reuse"] = "redo"
     lock: Literal["auto", "off"] = "auto"
 
+    @property
+    def adds_rows(self) -> bool:
+        """Tell whether new rows are added to partitions, and none is written anew."""
+        return self.incremental is not None and self.incremental.strategy == "append"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:

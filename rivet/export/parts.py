@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rivet.export.cursor_values import RangeOfCursor
 from rivet.export.row_groups import RowGroup
 from rivet.export.staged import StagedFile, StagedPart
 from rivet.manifest.model import Part
+from rivet.plan.cursor import Cursor
 from rivet.plan.windows import Axis
 
 ROW_GROUP_ROWS = 131_072
@@ -41,6 +43,7 @@ class ParquetSettings:
         sorted_by: The partition column, by which the rows come ordered; None without one.
         axis: Its axis, or None likewise.
         is_sorted: The rows do come in its order; else each part tells its bounds all the same.
+        cursor: Tells when a row was changed, and is told of each part, too; or None.
     """
 
     compression: str
@@ -49,6 +52,7 @@ class ParquetSettings:
     sorted_by: str | None
     axis: Axis | None
     is_sorted: bool = True
+    cursor: Cursor | None = None
 
     @property
     def row_group_bytes(self) -> int:
@@ -111,6 +115,7 @@ class PartitionWriter:
             sha256=part.sha256.hexdigest(),
             minimum=self._settings.format(part.first),
             maximum=self._settings.format(part.last),
+            extra={} if part.range is None else part.range.to_json(),
         )
         self._parts.append(StagedPart(facts, part.file))
 
@@ -129,6 +134,7 @@ class _OpenPart:
         self.last: int | None = None
         self._sorted_by = settings.sorted_by
         self._max_file_size_bytes = settings.max_file_size_bytes
+        self.range = None if settings.cursor is None else RangeOfCursor(settings.cursor)
         # A Parquet writer writes many small pieces; gathered, they do not each wait for the interpreter.
         raw = pa.PythonFile(_DigestingSink(file, self.sha256), mode="w")
         self._sink = pa.BufferedOutputStream(raw, _WRITE_BUFFER_BYTES)
@@ -154,6 +160,8 @@ class _OpenPart:
         """Append one row group."""
         if self._sorted_by is not None:
             self._note_bounds(table.column(self._sorted_by))
+        if self.range is not None:
+            self.range.note(table)
         self._writer.write_table(table, row_group_size=table.num_rows)
         self.rows += table.num_rows
 

@@ -153,7 +153,8 @@ def span(value: object, path: str) -> Mapping[str, str | None]:
 def entry_json(e: PartitionEntry) -> JsonObject:
     """Write one partition as the export file lists it."""
     confirmed = {} if e.confirmed_by is None else {"confirmed_by": e.confirmed_by}
-    return {**{key: getattr(e, key) for key in _ENTRY}, **confirmed, **e.extra}
+    added_to = {"part_runs": list(e.part_runs)} if e.part_runs else {}
+    return {**{key: getattr(e, key) for key in _ENTRY}, **confirmed, **added_to, **e.extra}
 
 
 def entry(value: object, path: str) -> PartitionEntry:
@@ -169,6 +170,7 @@ def entry(value: object, path: str) -> PartitionEntry:
         size_bytes=fields.take("size_bytes", count),
         manifest_sha256=fields.take("manifest_sha256", text),
         confirmed_by=fields.take_or("confirmed_by", nullable(text), None),
+        part_runs=fields.take_or("part_runs", array_of(text), ()),
         extra=fields.rest(),
     )
 

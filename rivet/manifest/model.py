@@ -115,6 +115,7 @@ class PartitionEntry:
         state: `live`; `kept` where its window holds no rows any more; `failed` where its run could not do it.
         run_id: The run that wrote it.
         confirmed_by: An unfinished run that has read the very rows again, and left it alone; else None.
+        part_runs: Other runs of which parts stand in it, to which that run has added.
     """
 
     value: str | None
@@ -126,7 +127,13 @@ class PartitionEntry:
     size_bytes: int
     manifest_sha256: str
     confirmed_by: str | None = None
+    part_runs: tuple[str, ...] = ()
     extra: JsonObject = field(default_factory=dict, hash=False)
+
+    @property
+    def runs(self) -> frozenset[str]:
+        """Give all runs of which parts stand in it."""
+        return frozenset({self.run_id, *self.part_runs})
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,19 +23,28 @@ class Watermark:
         fallback_column: The name of what stands in for it, or None.
         kind: Of its values.
         value: The highest one that was seen and was not in the future.
+        adds: Whether rows were added to the tree, which may hold versions, and rows that are no more.
     """
 
     column: str
     fallback_column: str | None
     kind: Kind
     value: CursorValue
+    adds: bool = False
 
     @classmethod
-    def of(cls, cursor: Cursor, before: CursorValue | None, highest: CursorValue | None) -> Watermark | None:
+    def of(
+        cls,
+        cursor: Cursor,
+        before: CursorValue | None,
+        highest: CursorValue | None,
+        *,
+        adds: bool = False,
+    ) -> Watermark | None:
         """Give the watermark of a run: it never goes back; None where no value was seen ever."""
         known = [value for value in (before, highest) if value is not None]
         fallback = None if cursor.fallback is None else cursor.fallback.name
-        return cls(cursor.column.name, fallback, cursor.kind, max(known)) if known else None
+        return cls(cursor.column.name, fallback, cursor.kind, max(known), adds) if known else None
 
     @property
     def text(self) -> str:
@@ -54,7 +63,8 @@ class Watermark:
     def to_json(self) -> dict[str, object]:
         """Write it as manifests and export files hold it."""
         fallback = {} if self.fallback_column is None else {"fallback_column": self.fallback_column}
-        return {"column": self.column, **fallback, "type": self.kind.value, "value": self.text}
+        strategy = {"strategy": "append"} if self.adds else {}
+        return {"column": self.column, **fallback, "type": self.kind.value, "value": self.text, **strategy}
 
 
 def read_watermark(extra: Mapping[str, object]) -> Watermark | None:
@@ -74,4 +84,5 @@ def read_watermark(extra: Mapping[str, object]) -> Watermark | None:
     if kind not in set(Kind):
         return None
     value = cursor_value(text, Kind(kind))
-    return None if value is None else Watermark(column, fallback, Kind(kind), value)
+    adds = found.get("strategy") == "append"
+    return None if value is None else Watermark(column, fallback, Kind(kind), value, adds)

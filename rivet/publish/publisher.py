@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from rivet.destination.protocol import Destination
@@ -166,7 +167,7 @@ class Publisher:
         self._destination.sweep([self._blank.run_id])
         return export
 
-    def abandon(self, *, doubtful: bool = False) -> None:
+    def abandon(self, *, doubtful: bool = False, keeps: bool = False) -> None:
         """End a run that failed: put the export file back as it was before `begin`, and drop what was staged.
 
         Once something was published the export file tells what stands; where the publishing itself was
@@ -174,6 +175,7 @@ class Publisher:
 
         Args:
             doubtful: No other run may take for finished what this one has published.
+            keeps: What was staged is left to the next run, to which the export file names this one.
         """
         if self._is_complete:
             return
@@ -181,6 +183,11 @@ class Publisher:
             self._standing.doubt()
         is_overtaken = self._is_lost() or self._announcement.is_overtaken()
         if self._in_wave and not is_overtaken:
+            return
+        if keeps and not is_overtaken:
+            announced = replace(self._standing.unfinished(), pending=Pending(self._blank.run_id))
+            if self._standing.has_published:
+                self._announcement.write(announced)
             return
         # While the export file still records the run: should this be cut off, the next one sweeps.
         self._destination.sweep([self._blank.run_id])
@@ -223,12 +230,13 @@ class Publisher:
             if (error := failed.get(staged.partition.path)) is None
             or self.failures.put_back(staged, self._pending(staged), error)
         ]
-        self._remove_old_parts([staged.partition.path for staged in wave])
+        listed = {p.partition.child(part.path) for p in wave for part in p.manifest.parts}
+        self._remove_old_parts([staged.partition.path for staged in wave], listed)
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._standing.entries[entry.path] = entry
             self.tally.written += 1
-            self.tally.bytes_written += entry.size_bytes
+            self.tally.bytes_written += sum(part.facts.size_bytes for part in staged.parts)
 
     def _is_listed(self, staged: StagedPartition) -> bool:
         return staged.partition.path in self._standing.entries
@@ -244,10 +252,14 @@ class Publisher:
             del self._standing.entries[entry.path]
             self.tally.removed += 1
 
-    def _remove_old_parts(self, directories: Sequence[str]) -> None:
-        """Remove them for good: once the export file lists no part of their run, they would be foreign."""
-        old = {path: names for path in directories if (names := self._old_parts(path))}
-        self._delete(name for names in old.values() for name in names)
+    def _remove_old_parts(self, directories: Sequence[str], listed: AbstractSet[str] = frozenset()) -> None:
+        """Remove them for good: once the export file lists no part of their run, they would be foreign.
+
+        Args:
+            listed: Parts that new manifests list, whoever wrote them.
+        """
+        old = {path: names for path in directories if (names := self._old_parts(path) - listed)}
+        self._delete(name for names in old.values() for name in sorted(names))
         self._destination.settle(old)
 
     def _delete(self, names: Iterable[str]) -> None:
@@ -256,8 +268,8 @@ class Publisher:
     def _own_parts(self, path: str) -> list[str]:
         return [name for name in self._children.get(path, []) if self._tree.owns(name)]
 
-    def _old_parts(self, path: str) -> list[str]:
-        return [*self._own_parts(path), *self._unlisted.get(path, [])]
+    def _old_parts(self, path: str) -> set[str]:
+        return {*self._own_parts(path), *self._unlisted.get(path, [])}
 
     def _pending(self, staged: StagedPartition) -> PendingPartition:
         partition = staged.partition

@@ -71,8 +71,8 @@ def _garbage(destination: Destination, layout: Layout, tree: Tree) -> list[str]:
         directory, own = found
         entry = tree.entries.get(directory)
         runs = {run_id_of_part(n.rpartition("/")[2]) for n in own}
-        # Parts that all come from the live run leave nothing over; their manifest need not be read.
-        if entry is not None and runs == {entry.run_id} and not interrupted:
+        # Parts that all come from live runs leave nothing over; their manifest need not be read.
+        if entry is not None and runs <= entry.runs and not interrupted:
             return []
         manifest, marker = (child(directory, name) for name in (layout.manifest_name, SUCCESS_FILE))
         live = read_manifest(destination, manifest)

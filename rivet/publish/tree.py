@@ -92,7 +92,7 @@ def read_tree(destination: Destination, layout: Layout) -> Tree:
             hint="restore the file; or remove it, and the next run rebuilds it from the manifests",
         ) from error
     require_same_export(destination.uri, layout, export.export_name, export.partition, export.manifest_name)
-    run_ids = {export.run_id, *(e.run_id for e in export.partitions), *export.killed_runs}
+    run_ids = {export.run_id, *(r for e in export.partitions for r in e.runs), *export.killed_runs}
     if export.pending is not None:
         run_ids.add(export.pending.run_id)
     entries = {e.path: e for e in export.partitions}
@@ -133,6 +133,8 @@ def read_manifest(destination: Destination, path: str) -> tuple[Manifest, str] |
 
 def entry_of(manifest: Manifest, manifest_sha256: str, path: str) -> PartitionEntry:
     """Give a live partition's entry in the export file."""
+    found = [run_id_of_part(part.path) for part in manifest.parts]
+    others = {run_id for run_id in found if run_id is not None} - {manifest.run_id}
     return PartitionEntry(
         value=None if manifest.partition is None else manifest.partition.value,
         path=path,
@@ -142,6 +144,7 @@ def entry_of(manifest: Manifest, manifest_sha256: str, path: str) -> PartitionEn
         row_count=manifest.row_count,
         size_bytes=manifest.size_bytes,
         manifest_sha256=manifest_sha256,
+        part_runs=tuple(sorted(others)),
     )
 
 
@@ -173,7 +176,7 @@ def _adopt(destination: Destination, layout: Layout, sizes: Mapping[str, int]) -
             entries[entry.path] = entry
         elif entry is not None:
             strays.add(entry.path)
-    run_ids = frozenset(e.run_id for e in entries.values())
+    run_ids = frozenset(run_id for e in entries.values() for run_id in e.runs)
     return Tree(None, None, None, entries, sizes, run_ids=run_ids, strays=frozenset(strays))
 
 

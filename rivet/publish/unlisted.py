@@ -42,4 +42,4 @@ def unlisted_parts(
 
 
 def _size_bytes(tree: Tree, entry: PartitionEntry, names: Sequence[str]) -> int:
-    return sum(tree.sizes[n] for n in names if run_id_of_part(n.rpartition("/")[2]) == entry.run_id)
+    return sum(tree.sizes[n] for n in names if run_id_of_part(n.rpartition("/")[2]) in entry.runs)

@@ -235,6 +235,9 @@ class Session(Protocol):
             since: The bound, closed; None: only the highest value of the cursor is found.
         """
 
+    def changed(self, relation: Relation, cursor: Cursor, since: CursorValue) -> Relation:
+        """Give the rows that `touched` counts past a bound as a relation of their own; nothing is read."""
+
     def now(self, kind: Kind) -> int:
         """Give the present, by the source's clock, on the axis of a kind; naive ones in UTC."""
 

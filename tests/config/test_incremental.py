@@ -15,6 +15,7 @@ PARTITIONED = (
     ONE_EXPORT.replace("./out/events", "'./out/events/{partition}/'") + "    partition_by: created_at\n"
 )
 CURSOR = "mode: incremental\ncursor_column: updated_at"
+APPEND = f"{CURSOR}\nstrategy: append"
 
 
 def _export(keys: str, export: str = PARTITIONED) -> str:
@@ -33,6 +34,11 @@ def test_the_keys_say_how_changes_are_found(load: Load) -> None:
     (counting,) = load(_export(f"{CURSOR}\nlag: 1000")).exports
     assert counting.incremental is not None
     assert counting.incremental.lag == Decimal(1000)
+    (adding,) = load(_export(f"{APPEND}\nunique_key: [id, day]")).exports
+    assert adding.adds_rows
+    assert adding.incremental == IncrementalSettings(
+        "updated_at", strategy="append", unique_key=("id", "day")
+    )
     (full,) = load(_export("refresh_windows: 2")).exports
     assert (full.mode, full.incremental, full.refresh_windows) == ("full", None, 2)
 
@@ -65,11 +71,36 @@ CASES = {
         "stands beside mode: incremental, which reads again what has changed",
         "remove it",
     ),
-    "append": (
-        f"{CURSOR}\nstrategy: append",
-        "strategy",
-        "found 'append', which comes with a later version of Rivet",
-        "write `strategy: rewrite`",
+    "a key alone": (
+        f"{CURSOR}\nunique_key: [id]",
+        "unique_key",
+        "stands without strategy: append",
+        "write strategy: append",
+    ),
+    "counts of versions": (
+        f"{APPEND}\nverify_counts: true",
+        "verify_counts",
+        "stands beside strategy: append, whose partitions may hold more rows",
+        "write strategy: rewrite",
+    ),
+    "last windows anew": (
+        f"{APPEND}\nrefresh_windows: 2",
+        "refresh_windows",
+        "stands beside strategy: append, which never writes anew",
+        "write strategy: rewrite",
+    ),
+    "a key left out": (
+        f"{APPEND}\nunique_key: [id]\nexclude: [id]",
+        "unique_key",
+        "names a column that is left out by exclude",
+        "take it out of one of them",
+    ),
+    "no key": (f"{APPEND}\nunique_key: []", "unique_key", "at least 1", None),
+    "a dropped cursor": (
+        "mode: incremental\ncursor_column: created_at\nstrategy: append\npartition_column: drop",
+        "partition_column",
+        "leaves a column out of the files by which strategy: append knows rows again",
+        "write partition_column: keep",
     ),
     "no lag": (f"{CURSOR}\nlag: soon", "lag", "expected a number above zero, or a time such as", None),
     "no windows": ("refresh_windows: 0", "refresh_windows", "expected", None),
@@ -100,6 +131,6 @@ def test_without_partitions_there_are_no_windows(refuse: Refuse) -> None:
 
 def test_what_defaults_say_of_cursors_is_for_those_that_have_one(load: Load) -> None:
     """Keys of `defaults` bother no export of another mode."""
-    text = SOURCE + "defaults: {verify_counts: true, lag: 1 hour}\n" + PARTITIONED
+    text = SOURCE + "defaults: {verify_counts: true, lag: 1 hour, unique_key: [id]}\n" + PARTITIONED
     (export,) = load(text).exports
     assert export.incremental is None

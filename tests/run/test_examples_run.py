@@ -11,7 +11,7 @@ import yaml
 
 from tests.cli.conftest import REAL, REPOSITORY, environment, finish
 from tests.run.nights import assert_valid
-from tests.run.trees import NULL, rows_by_manifest
+from tests.run.trees import NULL, rows_by_manifest, snapshot
 from tests.servers.gcs import GcsBucket
 from tests.servers.mariadb import MysqlServer
 from tests.servers.postgres import PostgresServer
@@ -210,3 +210,26 @@ def test_the_example_for_what_has_changed(tmp_path: Path, postgres: PostgresServ
     assert_valid(root)
     held = {row[0]: label for label, found in rows_by_manifest(root).items() for row in found}
     assert held == rows
+
+
+def test_the_example_for_what_is_new(tmp_path: Path, postgres: PostgresServer) -> None:
+    """The second run adds what was inserted, also late, and leaves every file as it was."""
+    with postgres.fresh_database() as database:
+        database.execute(
+            "CREATE TABLE events (id int PRIMARY KEY, created_at timestamptz, inserted_at timestamptz);"
+            "INSERT INTO events SELECT n, timestamptz '2024-01-01 12:00+00' + n / 4 * interval '1 day',"
+            " timestamptz '2024-02-01 12:00+00' + n * interval '1 minute' FROM generate_series(0, 39) n"
+        )
+        _run(tmp_path, "append.yaml", DATABASE_URL=database.url)
+        before = snapshot(tmp_path / "out")
+        database.execute(
+            "INSERT INTO events VALUES (40, '2024-01-01', '2024-02-01 12:30+00'), (41, '2024-02-03', now())"
+        )
+        _run(tmp_path, "append.yaml", DATABASE_URL=database.url)
+        rows = {n: str(day) for n, day in database.fetch("SELECT id, created_at::date FROM events")}
+    root = tmp_path / "out" / "events"
+    assert_valid(root)
+    held = [(row[0], label) for label, found in rows_by_manifest(root).items() for row in found]
+    assert sorted(held) == sorted(rows.items())
+    parts = {path: data for path, data in before.items() if path.endswith(".parquet")}
+    assert parts.items() <= snapshot(tmp_path / "out").items()

@@ -33,6 +33,12 @@ def narrowed(relation: MysqlRelation, column: Column, selection: Selection) -> M
     return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
 
 
+def changed(relation: MysqlRelation, cursor: Cursor, since: CursorValue) -> MysqlRelation:
+    """Give the rows past a bound as a relation of their own."""
+    condition = _is_past(cursor, since)
+    return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
+
+
 def census_statement(relation: MysqlRelation, column: Column, day_edges: Sequence[int]) -> str:
     """Ask for the rows of each piece of a day, and of none, in order, the last one first."""
     number = _number_or_null(relation, column, day_edges)

@@ -120,6 +120,10 @@ class MysqlSession:
         values = (_cursor_value(highest, cursor.kind) for *_, highest in rows)
         return touched_of_pieces([_piece(n, count) for n, count, _ in rows], values, axis, edges)
 
+    def changed(self, relation: Relation, cursor: Cursor, since: CursorValue) -> Relation:
+        """Give the rows past a bound of the cursor as a relation of their own."""
+        return changes.changed(own_relation(relation), cursor, since)
+
     def now(self, kind: Kind) -> int:
         """Give the present."""
         told = self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0]

@@ -44,6 +44,12 @@ def narrowed(relation: PostgresRelation, column: Column, selection: Selection) -
     return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
 
 
+def changed(relation: PostgresRelation, cursor: Cursor, since: CursorValue) -> PostgresRelation:
+    """Give the rows past a bound as a relation of their own."""
+    condition = _is_past(cursor, since)
+    return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
+
+
 def census_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:
     """Ask for the rows of each piece of a day, and of none, in order, the last one last."""
     number = _number_or_null(column, day_edges)

@@ -132,6 +132,10 @@ class PostgresSession:
         values = (_cursor_value(highest, cursor.kind) for *_, highest in rows)
         return touched_of_pieces([(n, count) for n, count, _ in rows], values, axis, edges)
 
+    def changed(self, relation: Relation, cursor: Cursor, since: CursorValue) -> Relation:
+        """Give the rows past a bound of the cursor as a relation of their own."""
+        return changes.changed(own_relation(relation), cursor, since)
+
     def now(self, kind: Kind) -> int:
         """Give the moment of the snapshot."""
         return _on_axis(self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0], kind)

@@ -24,10 +24,7 @@ _NOW_MICROSECONDS = "unixepoch('now') * 1000000"
 
 
 def narrowed(relation: SqliteRelation, column: Column, selection: Selection) -> SqliteRelation:
-    """Give the rows of some windows as a relation of their own.
-
-    A row's own number has no name in a subquery, so that it is given one.
-    """
+    """Give the rows of some windows as a relation of their own."""
     (by,) = relation.readings([column])
     conditions = []
     for start, end in selection.ranges:
@@ -35,7 +32,16 @@ def narrowed(relation: SqliteRelation, column: Column, selection: Selection) -> 
         conditions.append(" AND ".join(ends) or f"{by.name} IS NOT NULL")
     if selection.nulls:
         conditions += scan_conditions(by, Scan(Reach.NULLS), None)
-    condition = " OR ".join(f"({c})" for c in conditions) or "0"
+    return _where(relation, " OR ".join(f"({c})" for c in conditions) or "0")
+
+
+def changed(relation: SqliteRelation, cursor: Cursor, since: CursorValue) -> SqliteRelation:
+    """Give the rows past a bound as a relation of their own."""
+    return _where(relation, _is_past(relation, cursor, int(since)))
+
+
+def _where(relation: SqliteRelation, condition: str) -> SqliteRelation:
+    """Narrow a relation; a row's own number has no name in a subquery, so that it is given one."""
     numbers = [tie for tie in relation.ties if not tie.startswith(f'{ALIAS}."')]
     asked = ", ".join(["*", *(f"{tie} AS {quoted(_TIE)}" for tie in numbers)])
     return replace(

@@ -122,6 +122,10 @@ class SqliteSession:
         rows = self._rows(changes.touched_statement(own, column, edges, cursor, since), doing)
         return touched_of_pieces([(n, count) for n, count, _ in rows], (h for *_, h in rows), axis, edges)
 
+    def changed(self, relation: Relation, cursor: Cursor, since: CursorValue) -> Relation:
+        """Give the rows past a bound of the cursor as a relation of their own."""
+        return changes.changed(own_relation(relation), cursor, since)
+
     def now(self, kind: Kind) -> int:
         """Give the present in whole seconds."""
         now: int = self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0]
