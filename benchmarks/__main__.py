@@ -1,80 +1,62 @@
-"""Measures Rivet beside DuckDB and the bare ordered query, on servers of its own: python -m benchmarks."""
+"""Measures Rivet beside its peers and the bare ordered query, on servers of its own: python -m benchmarks."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.engines import ENGINES, BenchFailed
-from benchmarks.race import (
-    Contestant,
-    duckdb,
-    environment,
-    race,
-    rivet,
-    rivet_to_s3,
-    rows_by_day,
-    run_once,
-    weigh,
-)
-from benchmarks.report import GOAL_ROWS, machine, machine_text, measured, measured_text
-from tests.servers.database import run
+from benchmarks.contestants import duckdb, find_rivet_cli, rivet, rivet_cli, rivet_to_s3
+from benchmarks.engines import ENGINES, INDEX, Engine
+from benchmarks.machine import machine, machine_text
+from benchmarks.options import keep_figures, parser, scratch, tell
+from benchmarks.race import Contestant, Run, environment, race, rows_by_day, run_once, weigh
+from benchmarks.report import GOAL_ROWS, measured, measured_text
+from benchmarks.tables import filled, settle
+from benchmarks.timing import BenchFailed
+from tests.servers.database import Database
 from tests.servers.s3 import run_s3
 
 
 def main(words: list[str] | None = None) -> int:
     """Measure the engines asked for, print what came of it, and give the exit code."""
     arguments = _parse(words)
-    # Ended politely, a run still stops its contestant and clears up; the servers see to that themselves.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with _scratch(arguments.keep) as scratch:
-        facts = machine(scratch, Path(tempfile.gettempdir()))
+    with scratch(arguments.keep) as directory:
+        facts = machine(directory)
         print(machine_text(facts), flush=True)
         engines, code = [], 0
         for name in arguments.engine or ENGINES:
             try:
-                engines.append(_measure(name, arguments, scratch / name))
+                engines.append(_measure(name, arguments, directory / name))
             except (pytest.skip.Exception, pytest.fail.Exception) as missing:  # a server or its client
                 print(f"\n{ENGINES[name].title} is not measured: {missing}", flush=True)
             except BenchFailed as failed:
                 print(f"\n{ENGINES[name].title} is not measured: {failed}", flush=True)
                 code = 1
-        if arguments.json:
-            document = json.dumps({"machine": facts, "engines": engines}, indent=2, ensure_ascii=False)
-            arguments.json.write_text(f"{document}\n", encoding="utf-8")
+        keep_figures(arguments.json, {"machine": facts, "engines": engines})
     return code if engines else 1
 
 
 def _measure(name: str, arguments: argparse.Namespace, directory: Path) -> dict[str, Any]:
-    engine, rows, repeat = ENGINES[name], arguments.rows, arguments.repeat
+    engine, rows = ENGINES[name], arguments.rows
     directory.mkdir()
     with ExitStack() as stack:
-        server = stack.enter_context(engine.start())
-        database = stack.enter_context(server.fresh_database())
+        tell(f"{engine.title}: making {rows:,} rows")
+        database = stack.enter_context(filled(engine, rows))
         bucket = stack.enter_context(run_s3()).make_bucket() if arguments.s3 else None
-        _tell(f"{engine.title}: making {rows:,} rows")
-        database.execute(engine.fill.format(rows=rows))
-        with server.connect(database.name) as connection:
-            for statement in engine.settle:
-                run(connection, statement)
-        os.sync()
         days, visible = rows_by_day(engine, database), environment(engine, database)
         if bucket:
             visible |= bucket.environment
-        _tell("each contestant once, untimed")
+        tell("each contestant once, untimed")
         with database.recording() as statements:
             # By a sort of the source's own, whose statement is the floor.
-            run_once(rivet(database, "source"), visible, directory / "rivet-untimed", days)
+            run_once(rivet(database, {"sort": "source"}), visible, directory / "rivet-untimed", days)
         floor = engine.floor(database, statements)
         csv_bytes, lines = weigh(floor, visible)
         if not lines == sum(days.values()) == rows:
@@ -84,60 +66,73 @@ def _measure(name: str, arguments: argparse.Namespace, directory: Path) -> dict[
         if last is not None:
             run_once(last, visible, directory / f"{last.name}-untimed", days)
         listed = [*first, rivet(database), *([last] if last else [])]
-        runs = race(listed, visible, repeat, directory, days, tell=_tell)
+        racing = partial(race, environment=visible, directory=directory, days=days, tell=tell)
+        runs = racing(listed, rounds=arguments.repeat)
+        if not bucket:
+            runs |= _with_index(engine, database, floor, arguments, racing)
         facts = measured(engine, dict(database.fetch(engine.settings)), days, csv_bytes, runs)
     print(f"\n{measured_text(facts)}", flush=True)
     if last is None:
         package = f"duckdb-extension-{engine.scanner[0].replace('_', '-')}"
         print(f"DuckDB is not to be had here: pip install {package}, of the version of duckdb", flush=True)
+    if not bucket and "rivet-cli" not in runs and arguments.rivet_cli_rounds:
+        print(f"rivet-cli is not measured: {_why_no_peer(name)}", flush=True)
     return facts
 
 
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _with_index(
+    engine: Engine,
+    database: Database,
+    floor: list[str],
+    arguments: argparse.Namespace,
+    racing: Callable[..., dict[str, list[Run]]],
+) -> dict[str, list[Run]]:
+    """Give the table an index on the day, and let those run again whom it may help, and the public tool."""
+    tell("making the index")
+    database.execute(INDEX)
+    settle(engine, database)
+    listed = [
+        Contestant("floor-index", lambda _: floor, writes=False),
+        rivet(database, name="rivet-index"),
+    ]
+    runs = racing(listed, rounds=arguments.repeat)
+    program = find_rivet_cli(arguments.rivet_cli)
+    if program is not None and engine.has_rivet_cli and arguments.rivet_cli_rounds:
+        runs |= racing([rivet_cli(program)], rounds=arguments.rivet_cli_rounds)
+    return runs
 
 
-@contextmanager
-def _scratch(keep: Path | None) -> Iterator[Path]:
-    """Give the directory for trees: a new one that stays, or one that goes in the end."""
-    if keep:
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="rivet-bench-") as directory:
-        yield Path(directory)
+def _why_no_peer(name: str) -> str:
+    if not ENGINES[name].has_rivet_cli:
+        return f"it does not export this table from {ENGINES[name].title}"
+    return "make peer, or pip install rivet-cli into an environment of its own and --rivet-cli its program"
 
 
 def _parse(words: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--rows", type=_positive, default=GOAL_ROWS, help="rows of the table (%(default)s)")
-    parser.add_argument("--repeat", type=_positive, default=3, help="rounds that count (%(default)s)")
-    parser.add_argument(
+    made = parser("benchmarks", __doc__, rows=GOAL_ROWS)
+    made.add_argument(
         "--engine", action="append", choices=ENGINES, help="one engine only; repeatable (all of them)"
     )
-    parser.add_argument("--s3", action="store_true", help="Rivet alone, to local disk and to an S3 server")
-    parser.add_argument("--keep", type=_empty, metavar="DIR", help="write trees, configs and logs there")
-    parser.add_argument("--json", type=_new_file, metavar="FILE", help="write all figures there, too")
-    return parser.parse_args(words)
+    made.add_argument("--s3", action="store_true", help="Rivet alone, to local disk and to an S3 server")
+    made.add_argument(
+        "--rivet-cli",
+        type=_program,
+        metavar="PROGRAM",
+        help="the public tool's program (that of `make peer`)",
+    )
+    made.add_argument(
+        "--rivet-cli-rounds",
+        type=int,
+        default=1,
+        help="rounds of it, which is slow; 0 for none (%(default)s)",
+    )
+    return made.parse_args(words)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
-    return int(text)
-
-
-def _empty(text: str) -> Path:
+def _program(text: str) -> Path:
     path = Path(text)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an empty directory")
-    return path
-
-
-def _new_file(text: str) -> Path:
-    path = Path(text)
-    if path.is_dir() or not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no file in a directory that exists")
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text!r} is no program")
     return path
 
 

@@ -11,15 +11,13 @@ chunk takes, from its query to its last row here, is measured in runs of their o
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from benchmarks.engines import ENGINES
-from benchmarks.race import COMPRESSION_LEVEL, HERE
+from benchmarks.race import COMPRESSION_LEVEL
+from benchmarks.timing import RIVET, own_environment, timed
 from rivet.config.load import load_settings
 from rivet.export.pages import Pages
 from rivet.plan.scans import Scan
@@ -89,11 +88,8 @@ def _measured(engine: str, url: str, repeat: int, directory: Path) -> dict[str, 
             if turn == repeat:
                 figures[name][-1]["longest_chunk_seconds"] = _longest(here) if WAYS[name] else 0.0
                 continue
-            command = [sys.executable, "-m", "rivet", "run", "--quiet", "--config", "rivet.yaml"]
-            stopwatch = [sys.executable, "-S", "-E", str(HERE / "stopwatch.py"), "figures.json"]
-            environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-            subprocess.run([*stopwatch, *command], cwd=here, env=environment, check=True)
-            figures[name].append(json.loads((here / "figures.json").read_text(encoding="utf-8")))
+            command = [*RIVET, "run", "--quiet", "--config", "rivet.yaml"]
+            figures[name].append(asdict(timed(name, command, own_environment(), here)))
             parts = (here / "tree").glob("*.parquet")
             assert sum(pq.read_metadata(part).num_rows for part in parts) == ROWS, name
     return figures

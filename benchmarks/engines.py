@@ -7,34 +7,38 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from benchmarks.timing import BenchFailed
 from tests.servers.database import Database, Server
 from tests.servers.mariadb import find_program, run_mariadb
 from tests.servers.postgres import SETTINGS, find_binaries, run_postgres
 from tests.servers.process import unavailable
 
 DAYS = 365  # of 2023; with the NULL rows, 366 partitions
+LARGE_ROWS = 10_000_000
+INDEX = "CREATE INDEX events_by_day ON events (created_at)"
 _MICROSECONDS = DAYS * 86_400_000_000
-
-
-class BenchFailed(Exception):
-    """A contestant failed, or left other rows than the table has: nothing that was measured counts."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A ratio of medians that Rivet is to stay at or below: the one of today, and the one to come.
+    """A ratio of medians that Rivet is to stay at or below.
 
     Attributes:
+        large: The goal for 10,000,000 rows and more, where it is another.
         of: Which Rivet: by its name as a contestant.
     """
 
     against: str
-    now: float
-    later: float
+    at_most: float
+    large: float | None = None
     of: str = "rivet"
 
+    def for_rows(self, rows: int) -> float:
+        """Give the goal for a table of so many rows."""
+        return self.large if self.large is not None and rows >= LARGE_ROWS else self.at_most
 
-TO_S3 = Goal("rivet", 1.25, 1.25, of="rivet-s3")
+
+TO_S3 = Goal("rivet", 1.25, of="rivet-s3")
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Engine:
             know the statements that Rivet sends.
         environment: Where the client and DuckDB's scanner find the database.
         scanner: DuckDB's extension, and its name for ATTACH.
+        has_rivet_cli: Whether the public tool exports this table from it.
     """
 
     title: str
@@ -64,6 +69,7 @@ class Engine:
     environment: Callable[[Database], Mapping[str, str]]
     scanner: tuple[str, str]
     goals: tuple[Goal, ...]
+    has_rivet_cli: bool = False
 
 
 POSTGRES_SETTINGS = {
@@ -139,6 +145,7 @@ def _postgres_environment(database: Database) -> Mapping[str, str]:
 
 
 MARIADB_OPTIONS = (
+    "--max-allowed-packet=64M",  # some rows of shapes are large
     "--innodb-buffer-pool-size=1G",
     "--sort-buffer-size=64M",
     "--innodb-flush-log-at-trx-commit=1",
@@ -226,7 +233,8 @@ ENGINES = {
         floor=_postgres_floor,
         environment=_postgres_environment,
         scanner=("postgres_scanner", "postgres"),
-        goals=(Goal("floor", 1.4, 1.2), Goal("duckdb", 1.0, 0.7), TO_S3),
+        goals=(Goal("floor", 1.2, 1.1), Goal("duckdb", 0.7, 0.65), Goal("rivet-cli", 0.12), TO_S3),
+        has_rivet_cli=True,
     ),
     "mariadb": Engine(
         title="MariaDB",
@@ -242,6 +250,6 @@ ENGINES = {
         floor=_mariadb_floor,
         environment=_mariadb_environment,
         scanner=("mysql_scanner", "mysql"),
-        goals=(Goal("floor", 1.4, 1.2), Goal("duckdb", 1.0, 0.45), TO_S3),
+        goals=(Goal("floor", 1.2), Goal("duckdb", 0.45), TO_S3),
     ),
 }

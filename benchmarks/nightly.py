@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines import DAYS, ENGINES, BenchFailed, Engine
-from benchmarks.race import COMPRESSION_LEVEL, HERE, check_tree, environment, rows_by_day
-from tests.servers.database import Database, run
+from benchmarks.engines import DAYS, ENGINES, Engine
+from benchmarks.options import keep_figures, parser, scratch
+from benchmarks.race import COMPRESSION_LEVEL, check_tree, environment, rows_by_day
+from benchmarks.tables import filled, settle
+from benchmarks.timing import RIVET, timed
+from tests.servers.database import Database
 
 CHANGED_DAYS = 5
 # Of three rows in four: a hundredth of all rows is about so much of five days in a year.
@@ -50,14 +50,13 @@ def main(words: list[str] | None = None) -> int:
     """Measure the engines asked for, print what came of it, and give the exit code."""
     arguments = _parse(words)
     facts = []
-    with tempfile.TemporaryDirectory(prefix="rivet-nightly-") as scratch:
+    with scratch(arguments.keep) as directory:
         for name in arguments.engine or ENGINES:
             indexes = dict(list(_INDEXES.items())[: 1 if arguments.one_index else None])
-            place = Path(scratch) / name
+            place = directory / name
             facts.append(_measure(ENGINES[name], arguments.rows, arguments.repeat, indexes, place))
             print("\n".join(_lines(facts[-1])), flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    keep_figures(arguments.json, facts)
     return 0
 
 
@@ -66,12 +65,11 @@ def _measure(
 ) -> dict[str, Any]:
     directory.mkdir()
     measured: dict[str, Any] = {}
-    with engine.start() as server, server.fresh_database() as database:
-        database.execute(engine.fill.format(rows=rows))
+    with filled(engine, rows) as database:
         visible, night = environment(engine, database), 0
         for number, (name, index) in enumerate(indexes.items()):
             database.execute(index)
-            _settle(engine, server.connect(database.name))
+            settle(engine, database)
             trees = {each: directory / f"{number}-{each.split()[-1]}" for each in CONTESTANTS}
             for each, more in CONTESTANTS.items():  # the trees of the night before, untimed
                 _run(database, visible, trees[each], more)
@@ -79,7 +77,7 @@ def _measure(
             for _ in range(repeat):
                 night += 1
                 database.execute(_CHANGE.format(night=night))
-                _settle(engine, server.connect(database.name))
+                settle(engine, database)
                 days = rows_by_day(engine, database)
                 for each, more in CONTESTANTS.items():
                     # A full run writes a tree of its own each time, as if nothing were there.
@@ -88,13 +86,6 @@ def _measure(
                     check_tree(each, tree / "tree", days)
             measured[name] = {each: [asdict(n) for n in runs] for each, runs in nights.items()}
     return {"engine": engine.title, "rows": rows, "days": DAYS, "measured": measured}
-
-
-def _settle(engine: Engine, connecting: Any) -> None:
-    with connecting as connection:
-        for statement in engine.settle:
-            run(connection, statement)
-    os.sync()
 
 
 def _run(
@@ -111,24 +102,15 @@ def _run(
         "destination": {"type": "local", "path": "./tree/{partition}/"},
         **more,
     }
-    config, summary, result = (directory / name for name in ("rivet.yaml", "summary.json", "stopwatch.json"))
+    config, summary, plans = (directory / name for name in ("rivet.yaml", "summary.json", "plan.json"))
     config.write_text(json.dumps({"source": database.source, "exports": [export], "state": "off"}))
-    planned = _words(visible, [sys.executable, "-m", "rivet", "plan", "--config", str(config), "--json"])
-    words = ["-m", "rivet", "run", "--config", str(config), "--quiet", "--summary-file", str(summary)]
-    _words(
-        visible, [sys.executable, "-I", "-S", str(HERE / "stopwatch.py"), str(result), sys.executable, *words]
-    )
+    planned = [*RIVET, "plan", "--config", str(config), "--json"]
+    timed("rivet plan", planned, visible, directory, told=plans)
+    words = [*RIVET, "run", "--config", str(config), "--quiet", "--summary-file", str(summary)]
+    figures = timed("rivet run", words, visible, directory)
     (told,) = json.loads(summary.read_text(encoding="utf-8"))["exports"]
-    (plan,) = json.loads(planned)["exports"]
-    wall_seconds = json.loads(result.read_text(encoding="utf-8"))["wall_seconds"]
-    return Night(wall_seconds, told["duration_seconds"], plan["rows"])
-
-
-def _words(visible: Mapping[str, str], words: Sequence[str]) -> str:
-    done = subprocess.run(words, env=dict(visible), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise BenchFailed(f"{' '.join(words)} ended with code {done.returncode}\n{done.stderr[-2000:]}")
-    return done.stdout
+    (plan,) = json.loads(plans.read_text(encoding="utf-8"))["exports"]
+    return Night(figures.wall_seconds, told["duration_seconds"], plan["rows"])
 
 
 def _lines(facts: Mapping[str, Any]) -> list[str]:
@@ -152,13 +134,10 @@ def _lines(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _parse(words: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.nightly", description=__doc__)
-    parser.add_argument("--rows", type=int, default=3_000_000, help="rows of the table (%(default)s)")
-    parser.add_argument("--repeat", type=int, default=3, help="nights that count (%(default)s)")
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="one engine only; repeatable")
-    parser.add_argument("--one-index", action="store_true", help="leave out the index on the day")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
-    return parser.parse_args(words)
+    made = parser("benchmarks.nightly", __doc__, rows=3_000_000)
+    made.add_argument("--engine", action="append", choices=ENGINES, help="one engine only; repeatable")
+    made.add_argument("--one-index", action="store_true", help="leave out the index on the day")
+    return made.parse_args(words)
 
 
 if __name__ == "__main__":
