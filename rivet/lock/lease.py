@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rivet.errors import LockLost, ObjectNotFound, RivetError
+from rivet.lock.holder import LIMIT_BYTES, Holder, decode, describe
 from rivet.lock.protocol import Records
-from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
 from rivet.lock.timing import Timing
 
 _JOIN_SECONDS = 10.0
@@ -39,7 +39,7 @@ class Lease:
         self,
         records: Records,
         name: str,
-        record: Record,
+        holder: Holder,
         version: str,
         *,
         tree: str,
@@ -49,7 +49,7 @@ class Lease:
     ) -> None:
         self._records = records
         self._name = name
-        self._record = record
+        self._holder = holder
         self._version = version
         self._tree = tree
         self._renewed = renewed
@@ -73,7 +73,7 @@ class Lease:
         except ObjectNotFound:
             self._lose("the lock is gone")
         else:
-            if seen is None or seen.token != self._record.token:
+            if seen is None or seen.token != self._holder.token:
                 self._lose(f"the lock is held by {describe(seen)}")
         self._must_not_be_lost()
         if self._is_due():
@@ -101,8 +101,8 @@ class Lease:
             return None
         try:
             seen = self._records.inspect(self._name, LIMIT_BYTES)
-            record = decode(seen.data)
-            if record is not None and record.token == self._record.token:
+            holder = decode(seen.data)
+            if holder is not None and holder.token == self._holder.token:
                 self._records.remove(self._name, seen.version)
         except ObjectNotFound:
             pass
@@ -131,7 +131,7 @@ class Lease:
             for _ in range(2):
                 self._must_not_be_lost()
                 begun = seconds()
-                data = replace(self._record, heartbeat_at=self._clock()).encode()
+                data = replace(self._holder, heartbeat_at=self._clock()).encode()
                 version = self._records.replace(self._name, data, self._version, private=True)
                 if version is not None:
                     self._version, self._renewed = version, begun
@@ -147,11 +147,11 @@ class Lease:
         except ObjectNotFound:
             self._lose("the lock is gone")
             return
-        record = decode(seen.data)
-        if record is not None and record.token == self._record.token:
+        holder = decode(seen.data)
+        if holder is not None and holder.token == self._holder.token:
             self._version = seen.version
         else:
-            self._lose(f"the lock is held by {describe(record)}")
+            self._lose(f"the lock is held by {describe(holder)}")
 
     def _lose(self, why: str) -> None:
         self._lost = self._lost or why

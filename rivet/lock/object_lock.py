@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rivet.errors import DestinationUnavailable, LockHeld, ObjectNotFound
+from rivet.lock.holder import LIMIT_BYTES, Holder, decode, describe
 from rivet.lock.lease import Lease, seconds
 from rivet.lock.process import Process, is_surely_dead, this_process
 from rivet.lock.protocol import Records
-from rivet.lock.record import LIMIT_BYTES, Record, decode, describe
 from rivet.lock.timing import TIMING, Timing
 
 # Turns that another was faster at; many that wait share a lock, but not so badly.
@@ -33,7 +33,7 @@ class _Found:
         age_seconds: Since its last renewal, by the store's clock.
     """
 
-    record: Record | None
+    holder: Holder | None
     version: str
     age_seconds: float
 
@@ -145,34 +145,34 @@ class ObjectLock:
     def _is_dead(self, found: _Found) -> bool:
         if found.age_seconds > self._timing.stale_seconds:
             return True
-        if found.record is None:
+        if found.holder is None:
             return False
-        if found.record.process == self._process and self._process.machine:
-            return found.record.token not in _live_tokens
-        return is_surely_dead(found.record.process, self._process)
+        if found.holder.process == self._process and self._process.machine:
+            return found.holder.token not in _live_tokens
+        return is_surely_dead(found.holder.process, self._process)
 
     def _take(self, version: str | None) -> bool:
         """Write the lock where this version stands, or none; tell whether it is ours now."""
         now, begun = self._clock(), seconds()
-        record = Record(self._run_id, self._process, now, now, self._token)
+        holder = Holder(self._run_id, self._process, now, now, self._token)
         self._is_taking = True
         _live_tokens.add(self._token)
         if version is None:
-            written = self._records.create(self._name, record.encode(), private=True)
+            written = self._records.create(self._name, holder.encode(), private=True)
         else:
-            written = self._records.replace(self._name, record.encode(), version, private=True)
+            written = self._records.replace(self._name, holder.encode(), version, private=True)
         if written is None:
             self._is_taking = False
             return False
-        self._lease = self._lease_of(written, begun, record)
+        self._lease = self._lease_of(written, begun, holder)
         self._lease.begin()
         return True
 
-    def _lease_of(self, version: str, renewed: float, record: Record | None = None) -> Lease:
+    def _lease_of(self, version: str, renewed: float, holder: Holder | None = None) -> Lease:
         return Lease(
             self._records,
             self._name,
-            record or Record(self._run_id, self._process, "", "", self._token),
+            holder or Holder(self._run_id, self._process, "", "", self._token),
             version,
             tree=self._tree,
             renewed=renewed,
@@ -186,14 +186,14 @@ class ObjectLock:
             raise self._held_by(found)
         if not self._has_told:
             self._has_told = True
-            self._on_wait(f"waiting for {describe(found.record)}, which holds the lock")
+            self._on_wait(f"waiting for {describe(found.holder)}, which holds the lock")
         # Not all that wait shall look at one moment.
         time.sleep(min(left, self._timing.poll_seconds * random.uniform(0.5, 1.5)))  # noqa: S311
 
     def _held_by(self, found: _Found) -> LockHeld:
         stale = f"{self._timing.stale_seconds:g}"
         return LockHeld(
-            f"{self._tree} is locked by {describe(found.record)};"
+            f"{self._tree} is locked by {describe(found.holder)};"
             f" its last heartbeat was {found.age_seconds:.0f} seconds ago",
             hint=f"run again when it has ended, or with --wait SECONDS; one that has died is taken over after"
             f" {stale} seconds without a heartbeat",

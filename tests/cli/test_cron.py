@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from rivet.lock.holder import Holder
 from rivet.lock.process import Process
-from rivet.lock.record import Record
 from tests.cli.conftest import REPOSITORY
 from tests.servers.database import Database
 
@@ -140,10 +140,10 @@ def test_the_crontab_line_mails_what_went_wrong(machine: Machine) -> None:
 
 def test_the_crontab_line_does_not_run_twice_at_once(machine: Machine) -> None:
     """While a run holds the lock, a second one exits 5, says whose it is, and touches nothing."""
-    record = Record("20230102T030405Z-0123abcd", Process("db1", 7), "2023-01-02T03:04:05Z", "", "token")
+    holder = Holder("20230102T030405Z-0123abcd", Process("db1", 7), "2023-01-02T03:04:05Z", "", "token")
     lock = machine.root / "srv/export/events/_rivet_lock.json"
     lock.parent.mkdir()
-    lock.write_bytes(record.encode())
+    lock.write_bytes(holder.encode())
 
     ended = machine.run("/bin/sh", "-c", machine.here(crontab_command()))
 
@@ -151,7 +151,7 @@ def test_the_crontab_line_does_not_run_twice_at_once(machine: Machine) -> None:
     assert b"run '20230102T030405Z-0123abcd' on host 'db1', process 7" in ended.stderr
     assert b"--wait SECONDS" in ended.stderr
     assert machine.partitions == []
-    assert lock.read_bytes() == record.encode()
+    assert lock.read_bytes() == holder.encode()
 
 
 def test_the_service_exports(machine: Machine) -> None:

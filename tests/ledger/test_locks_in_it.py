@@ -18,9 +18,9 @@ from rivet.ledger.connecting import Database
 from rivet.ledger.records import LedgerRecords
 from rivet.ledger.schema import locks
 from rivet.lock import lease
+from rivet.lock.holder import Holder, decode
 from rivet.lock.object_lock import ObjectLock
 from rivet.lock.process import Process, this_process
-from rivet.lock.record import Record, decode
 from rivet.lock.timing import Timing
 from tests.destination.stores import RUN
 from tests.ledger.conftest import Open
@@ -52,7 +52,7 @@ def _held(make: Make, timing: Timing = SLOW, **more: Any) -> ObjectLock:
     return lock
 
 
-def _rows(state: StateSettings) -> list[Record | None]:
+def _rows(state: StateSettings) -> list[Holder | None]:
     with Database(state, {}, PATIENCE).reading() as connection:
         return [decode(text.encode()) for text in connection.scalars(sa.select(locks.c.data)).all()]
 
@@ -75,9 +75,9 @@ def test_it_says_who_holds_it_and_is_gone_with_its_release(make: Make, state: St
             assert schema.version_of(connection) is None
     assert lock.hold()
 
-    (record,) = _rows(state)
-    assert record is not None
-    assert (record.run_id, record.process, record.started_at) == (RUN, this_process(), NOW)
+    (holder,) = _rows(state)
+    assert holder is not None
+    assert (holder.run_id, holder.process, holder.started_at) == (RUN, this_process(), NOW)
     lock.check()
     lock.step()
     lock.release()
@@ -187,7 +187,7 @@ def test_a_holder_that_stood_still_stops_where_the_lock_is_not_its_own(
         with Database(state, {}, PATIENCE).writing() as connection:
             connection.execute(locks.delete())
     else:
-        other = Record("other", Process("db3", 9), NOW, NOW, "their token").encode().decode()
+        other = Holder("other", Process("db3", 9), NOW, NOW, "their token").encode().decode()
         _change(state, data=other if how == "another's" else "{", version="theirs")
     now = lease.seconds()
     monkeypatch.setattr(lease, "seconds", lambda: now + 2000)

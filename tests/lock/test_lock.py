@@ -11,10 +11,10 @@ import pytest
 from rivet.destination.memory import MemoryDestination, Operation, fail_before
 from rivet.errors import DestinationUnavailable, LockHeld, LockLost
 from rivet.lock import lease
+from rivet.lock.holder import Holder, decode
 from rivet.lock.opening import open_lock
 from rivet.lock.process import Process, this_process
 from rivet.lock.protocol import NoLock
-from rivet.lock.record import Record, decode
 from rivet.lock.timing import Timing
 from tests.destination.stores import RUN
 from tests.lock.holding import ELSEWHERE, LOCK, NOW, grow_old, held, lock_at
@@ -28,10 +28,10 @@ def test_the_lock_says_who_holds_it_and_is_gone_with_its_release() -> None:
     assert destination.objects == {}
     assert lock.hold()
 
-    record = decode(destination.objects[LOCK])
-    assert record is not None
-    assert (record.run_id, record.process) == (RUN, this_process())
-    assert (record.started_at, record.heartbeat_at) == (NOW, NOW)
+    holder = decode(destination.objects[LOCK])
+    assert holder is not None
+    assert (holder.run_id, holder.process) == (RUN, this_process())
+    assert (holder.started_at, holder.heartbeat_at) == (NOW, NOW)
     lock.check()
     lock.step()
     lock.release()
@@ -167,7 +167,7 @@ def test_a_holder_that_stood_still_stops_where_the_lock_is_not_its_own(
     if how == "gone":
         del destination.objects[LOCK]
     else:
-        other = Record("other", ELSEWHERE, NOW, NOW, "their token").encode()
+        other = Holder("other", ELSEWHERE, NOW, NOW, "their token").encode()
         destination.objects[LOCK] = other if how == "another's" else b"\x00{"
     now = lease.seconds()
     monkeypatch.setattr(lease, "seconds", lambda: now + 2000)
@@ -233,9 +233,9 @@ def test_a_renewal_that_was_given_up_for_failed_is_known_for_ones_own(
     """It came to pass all the same: the lock is still this run's, and the next renewal finds it."""
     destination = MemoryDestination()
     lock = held(destination)
-    record = decode(destination.objects[LOCK])
-    assert record is not None
-    destination.objects[LOCK] = replace(record, heartbeat_at="2023-01-02T03:04:20.000000Z").encode()
+    holder = decode(destination.objects[LOCK])
+    assert holder is not None
+    destination.objects[LOCK] = replace(holder, heartbeat_at="2023-01-02T03:04:20.000000Z").encode()
     now = lease.seconds()
     monkeypatch.setattr(lease, "seconds", lambda: now + 2000)
 
@@ -289,7 +289,7 @@ def test_a_lock_that_pretends_to_be_dead_here_is_read_as_it_says() -> None:
     """Who may write the lock may remove it as well, so this is no more than that."""
     here = this_process()
     destination = MemoryDestination()
-    destination.objects[LOCK] = Record("x", replace(here, started="0"), NOW, NOW, "t").encode()
+    destination.objects[LOCK] = Holder("x", replace(here, started="0"), NOW, NOW, "t").encode()
     lock = held(destination)
     lock.release()
 

@@ -15,8 +15,8 @@ from rivet.config.state import state_settings
 from rivet.ledger.connecting import Database
 from rivet.ledger.records import LedgerRecords
 from rivet.ledger.schema import locks
+from rivet.lock.holder import Holder, decode
 from rivet.lock.object_lock import ObjectLock
-from rivet.lock.record import Record, decode
 from rivet.lock.turn import Turn
 from tests.destination.stores import RUN
 from tests.faults.planted import assert_no_secret
@@ -56,7 +56,7 @@ class Runs:
         assert_no_secret("\n".join(told.lines), str(told.document))
         return told
 
-    def locks(self) -> list[Record | None]:
+    def locks(self) -> list[Holder | None]:
         """Give the locks in the ledger."""
         with Database(self.state, {}, PATIENCE).reading() as connection:
             return [decode(text.encode()) for text in connection.scalars(sa.select(locks.c.data)).all()]
@@ -124,7 +124,7 @@ def test_a_run_has_both_locks_while_it_is_at_work(
     seen: list[tuple[list[str], bool]] = []
 
     def look() -> None:
-        held = [record.run_id for record in runs.locks() if record is not None]
+        held = [holder.run_id for holder in runs.locks() if holder is not None]
         seen.append((held, (runs.root / LOCK).exists()))
 
     once_held(look)
@@ -161,7 +161,7 @@ def test_a_run_whose_place_was_taken_there_publishes_nothing(
     assert runs.run().exit_code == 0
     before = snapshot(runs.root)
     runs.database.execute("INSERT INTO events VALUES (3, NULL)")
-    other = Record("other", ELSEWHERE, NOW, NOW, "their token")
+    other = Holder("other", ELSEWHERE, NOW, NOW, "their token")
     once_held(lambda: runs.change(locks.update().values(data=other.encode().decode(), version="theirs")))
     told = runs.run()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rivet.lock.holder import Holder
 from rivet.lock.process import Process
-from rivet.lock.record import Record
 from rivet.lock.turn import Turn
 from tests.run.command import run_command, write_config
 from tests.run.running import by_day, run_one, run_well
@@ -18,7 +18,7 @@ from tests.run.trees import snapshot
 from tests.servers.sqlite import SqliteDatabase
 
 LOCK = "_rivet_lock.json"
-HELD = Record("20230102T030405Z-0123abcd", Process("db1", 7), "2023-01-02T03:04:05Z", "", "token").encode()
+HELD = Holder("20230102T030405Z-0123abcd", Process("db1", 7), "2023-01-02T03:04:05Z", "", "token").encode()
 TABLE = """
 CREATE TABLE events (id INTEGER PRIMARY KEY, created_at DATETIME);
 INSERT INTO events VALUES (1, '2023-01-01 00:00:00'), (2, '2023-01-02 12:00:00'), (3, NULL);

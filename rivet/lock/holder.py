@@ -15,8 +15,8 @@ _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A lock as its holder has written it.
+class Holder:
+    """Who holds a lock, as he has written it into it.
 
     Attributes:
         started_at: When the holder took the lock, by its own clock.
@@ -46,7 +46,7 @@ class Record:
         return (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode(errors="replace")
 
 
-def decode(data: bytes) -> Record | None:
+def decode(data: bytes) -> Holder | None:
     """Read a lock; None where it is none that this version understands. Unknown keys are ignored."""
     if len(data) > LIMIT_BYTES:
         return None
@@ -59,7 +59,7 @@ def decode(data: bytes) -> Record | None:
     pid, token = told.get("pid"), told.get("token")
     if type(pid) is not int or not 0 < pid < 2**32 or not isinstance(token, str) or not token:
         return None
-    return Record(
+    return Holder(
         _text(told.get("run_id")),
         Process(_text(told.get("host")), pid, _text(told.get("machine")), _text(told.get("process_started"))),
         _instant(told.get("started_at")),
@@ -68,18 +68,18 @@ def decode(data: bytes) -> Record | None:
     )
 
 
-def describe(record: Record | None) -> str:
+def describe(holder: Holder | None) -> str:
     """Tell people who holds a lock, in signs that steer no terminal.
 
-    >>> describe(Record("20230102T030405Z-0123abcd", Process("db1", 7), "2023-01-02T03:04:05Z", "", "t"))
+    >>> describe(Holder("20230102T030405Z-0123abcd", Process("db1", 7), "2023-01-02T03:04:05Z", "", "t"))
     "run '20230102T030405Z-0123abcd' on host 'db1', process 7, since 2023-01-02T03:04:05Z"
     """
-    if record is None:
+    if holder is None:
         return "somebody whose lock cannot be read"
-    process = record.process
+    process = holder.process
     return (
-        f"run {record.run_id!r} on host {process.host!r}, process {process.pid},"
-        f" since {record.started_at or 'a time that it does not tell'}"
+        f"run {holder.run_id!r} on host {process.host!r}, process {process.pid},"
+        f" since {holder.started_at or 'a time that it does not tell'}"
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rivet.destination.memory import MemoryDestination
 from rivet.errors import LockHeld
-from rivet.lock.record import LIMIT_BYTES, decode, describe
+from rivet.lock.holder import LIMIT_BYTES, decode, describe
 from tests.lock.holding import LOCK, grow_old, held, lock_at
 
 HOSTILE = {
