@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
@@ -170,6 +172,19 @@ def test_the_readme_can_be_followed(followed: Path, monkeypatch: pytest.MonkeyPa
         ("2023-01-01", "2023-01-01 08:09:10.111213+00", "2"),
         (None, None, "1"),
     ]
+    # Into Python it comes with what the demo's environment has.
+    with duckdb.connect() as duck:
+        duck.execute("SET TimeZone = 'UTC'")
+        fetched = duck.execute(_blocks("README.md")[5]).fetchall()
+    moment = dt.datetime(2023, 1, 1, 8, 9, 10, 111213, tzinfo=dt.UTC)
+    assert fetched == [(dt.date(2023, 1, 1), moment, 2), (None, None, 1)]
+
+
+def test_what_the_demo_installs_is_here() -> None:
+    """The examples run in the environment of the tests, which has no less than that of the demo."""
+    extras = tomllib.loads(_text("pyproject.toml"))["project"]["optional-dependencies"]
+
+    assert set(extras["demo"]) <= set(extras["test"])
 
 
 def test_a_key_with_the_name_of_its_column_is_as_the_readme_says(
