@@ -12,6 +12,7 @@ from rivet.destination.local import LocalStaged
 from rivet.errors import DestinationUnavailable
 from rivet.publish.publisher import Publisher
 from tests.run.appending import added, appending, assert_accounted, assert_only_added
+from tests.run.buckets import PATH, STORES, Bucket, copied, rows_in_store
 from tests.run.changing import DAYS, WATERMARK, assert_holds, make_orders, orders
 from tests.run.command import run_command, write_config
 from tests.run.conftest import ENGINES, AnyDatabase
@@ -407,3 +408,51 @@ def test_what_is_damaged_is_not_added_to(
     run_well(tmp_path, sqlite_database.source, appending(root))
     assert_holds(root, orders(sqlite_database))
     assert_valid(root)
+
+
+def test_values_that_fit_no_calendar_are_counted_once(tmp_path: Path, postgres_database: AnyDatabase) -> None:
+    """Those of rows that stand and of rows that were added, by partition and in all."""
+    make_orders(postgres_database, "postgres")
+    postgres_database.execute(
+        f"INSERT INTO orders VALUES (1, 'infinity', '{NEXT}', 'odd'), (2, '{SECOND}', 'infinity', 'odd')"
+    )
+    root = tmp_path / "tree"
+    export = appending(root, unrepresentable="null", publish="eager")
+    for key, odd in ((None, 1), (None, 1), (3, 2)):
+        if key is not None:
+            postgres_database.execute(
+                f"INSERT INTO orders VALUES ({key}, 'infinity', '{NEXT}', 'odd'), (4, NULL, '{NEXT}', 'even')"
+            )
+        outcome = run_well(tmp_path, postgres_database.source, export, validate=True)
+        assert outcome.unrepresentable_rows == {"created_at": odd, "updated_at": 1}
+        assert manifests(root)[NULL]["unrepresentable_rows"] == {"created_at": odd}
+    assert [row[0] for row in rows_by_manifest(root)[NULL]] == [1, 3, 4, 90]
+    assert_accounted(root)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_rows_are_added_in_a_bucket(tmp_path: Path, postgres_database: AnyDatabase, bucket: Bucket) -> None:
+    """Each object that stood stands still, and what its readers find there is the table, once."""
+    make_orders(postgres_database, "postgres")
+    export = appending(tmp_path, unique_key=["id"], lag="2 hours") | {
+        "destination": {**bucket.section, "prefix": PATH}
+    }
+    environ = bucket.environment
+    run_well(tmp_path, postgres_database.source, export, environ=environ)
+    before = snapshot(copied(bucket, tmp_path / "before"))
+    postgres_database.execute(
+        f"INSERT INTO orders VALUES (1, '{SECOND} 01:00:00', '{NEXT}', 'n'), (2, NULL, '{NEXT}', 'n'), "
+        f"(3, '2024-01-01', '{NEXT}', 'n'), (4, '{THIRD}', '2023-02-01 11:30:00', 'late')"
+    )
+
+    outcome = run_well(tmp_path, postgres_database.source, export, validate=True, environ=environ)
+    again = run_well(tmp_path, postgres_database.source, export, validate=True, environ=environ)
+
+    assert (outcome.partitions_written, again.partitions_written) == (4, 0)
+    root = copied(bucket, tmp_path / "after")
+    assert_holds(root, orders(postgres_database))
+    assert rows_in_store(bucket) == sorted(
+        (row for rows in orders(postgres_database).values() for row in rows), key=repr
+    )
+    assert_only_added(before, root)
+    assert_accounted(root)

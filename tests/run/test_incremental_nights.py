@@ -1,8 +1,12 @@
-"""Night after night of random changes, `rewrite` with `verify_counts` ends equal to the table."""
+"""Night after night of random changes, `rewrite` with `verify_counts` ends equal to the table.
+
+And `append` holds every version that there was at the end of a night, once.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,10 +14,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.run.changing import by_change, orders_table
+from tests.run.appending import added, appending, assert_accounted, assert_only_added
+from tests.run.changing import assert_holds, by_change, orders, orders_table
 from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import assert_valid
 from tests.run.running import run_well
+from tests.run.trees import Rows, snapshot
 
 FIRST_DAY = dt.date(2023, 1, 1)
 CLOCK = dt.datetime(2023, 6, 1)
@@ -126,3 +132,49 @@ def test_sixty_nights_end_equal_to_the_table(
 ) -> None:
     """The same over sixty nights, each of which is compared."""
     _run_nights(tmp_path, database, engine, nights=60, seed=seed)
+
+
+def _add_nights(tmp_path: Path, database: AnyDatabase, engine: str, nights: int, seed: int) -> None:
+    database.execute(orders_table(engine))
+    business, chance = Business(database, seed), random.Random(seed)
+    # A row may change twice in one microsecond, on two nights: its key and the cursor do not tell of that.
+    roots: dict[Path, dict[str, Any]] = {
+        tmp_path / "rows": {},
+        tmp_path / "key": {"unique_key": ["id", "note", "created_at"], "lag": "3 hours"},
+    }
+    held: dict[str, Rows] = {}
+    business.begin()
+    for night in range(nights):
+        business.night()
+        held = added(held, orders(database))
+        for root, more in roots.items():
+            before = snapshot(root)
+            if night and chance.random() < 0.2:  # another run has been killed before its end
+                _put_back(root)
+            run_well(tmp_path, database.source, appending(root, **more))
+            assert_only_added(before, root)
+            assert_holds(root, held)
+    for root in roots:
+        assert_accounted(root)
+
+
+def _put_back(root: Path) -> None:
+    """Put the watermark back to where rows have been added from, as a run leaves it that does not end."""
+    path = root / "_rivet_export.json"
+    export = json.loads(path.read_text())
+    export["watermark"]["value"] = CLOCK.isoformat(timespec="microseconds")
+    path.write_text(json.dumps(export))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_night_adds_what_is_new(tmp_path: Path, database: AnyDatabase, engine: str) -> None:
+    """Over some nights the tree holds each version of the nights once, from whatever bound it was read."""
+    _add_nights(tmp_path, database, engine, nights=4, seed=4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sixty_nights_add_what_is_new(tmp_path: Path, database: AnyDatabase, engine: str, seed: int) -> None:
+    """The same over sixty nights, each of which is compared."""
+    _add_nights(tmp_path, database, engine, nights=60, seed=seed)

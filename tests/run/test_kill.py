@@ -209,3 +209,44 @@ def test_runs_that_publish_nothing_leave_a_whole_tree_whole(
             assert rows_by_manifest(root) == old, change
             verdict = validate(LocalDestination(root), depth="full")
             assert verdict.passed, (change, verdict.findings)
+
+
+@pytest.mark.parametrize(
+    ("publish", "step"), [("proved", 3), pytest.param("eager", 2, marks=pytest.mark.long)]
+)
+def test_killed_while_it_adds_rows_a_run_loses_none_and_none_comes_twice(
+    tmp_path: Path, sqlite_database: SqliteDatabase, publish: str, step: int
+) -> None:
+    """Killed anywhere, each partition has all of its new rows or none; the next run adds the others."""
+    root, before = tmp_path / "tree", tmp_path / "before"
+    sqlite_database.execute(FIRST_NIGHT)
+    adding = {"mode": "incremental", "cursor_column": "id", "strategy": "append", "publish": publish}
+    export = by_day(root, **adding)
+    run_well(tmp_path, sqlite_database.source, export)
+    old = _source_rows(sqlite_database)
+    shutil.copytree(root, before)
+    sqlite_database.execute(
+        "INSERT INTO events VALUES (9, '2023-01-01 10:00:00', 'new'), (10, '2023-01-02 10:00:00', 'new'),"
+        " (11, NULL, 'new'), (12, '2023-01-07 10:00:00', 'new')"
+    )
+    new = _source_rows(sqlite_database)
+    settings(tmp_path, sqlite_database.source, export)
+    with _driver(tmp_path / "rivet.yaml") as driver:
+        answer, change = "", 0
+        for change in range(0, 500, step):
+            shutil.rmtree(root)
+            shutil.copytree(before, root)
+            answer = _ask(driver, change)
+            seen = rows_by_manifest(root)
+            for label in {*old, *new}:
+                assert seen.get(label, []) in (old.get(label, []), new.get(label, [])), (change, label)
+            if answer != "killed":
+                break
+            run_well(tmp_path, sqlite_database.source, export)
+            assert rows_by_manifest(root) == new, change
+            assert rows_by_glob(root) == sorted((r for rows in new.values() for r in rows), key=repr), change
+            assert validate(LocalDestination(root), "", depth="full", strict=True).passed, change
+
+    assert answer == "0"
+    assert change > 20
+    assert rows_by_manifest(root) == new
