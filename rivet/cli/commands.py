@@ -22,6 +22,7 @@ from rivet.errors import Problem
 from rivet.outcome import PlanOutcome, worst_exit_code
 
 if TYPE_CHECKING:
+    from rivet.config.read_settings import AskedWindows
     from rivet.validate import Depth
 
 _EXIT_CODES = (
@@ -56,19 +57,16 @@ def run_command(
     *,
     config: Path,
     exports: tuple[str, ...],
-    since: str | None,
-    until: str | None,
-    partitions: tuple[str, ...],
+    asked: AskedWindows,
     validate: bool,
     dry_run: bool,
     wait: int,
 ) -> Ending:
     """Export, each row accounted for."""
     if dry_run:
-        return _plan(invocation, config, exports, (since, until, partitions))
+        return _plan(invocation, config, exports, asked)
     settings = invocation.load(config, exports)
 
-    from rivet.config.read_settings import AskedWindows
     from rivet.report.document import run_export
     from rivet.report.errors import error_lines
     from rivet.report.summary import run_error_lines, run_lines
@@ -80,7 +78,7 @@ def run_command(
         outcome = run(
             settings,
             exports=exports,
-            asked=AskedWindows(since, until, partitions),
+            asked=asked,
             validate=validate,
             listener=listener,
             run_id=run_id,
@@ -118,12 +116,10 @@ def plan_command(
     *,
     config: Path,
     exports: tuple[str, ...],
-    since: str | None,
-    until: str | None,
-    partitions: tuple[str, ...],
+    asked: AskedWindows,
 ) -> Ending:
     """Show what a run would do; write nothing."""
-    return _plan(invocation, config, exports, (since, until, partitions))
+    return _plan(invocation, config, exports, asked)
 
 
 @rivet.command("check")
@@ -269,19 +265,12 @@ def schema_command() -> Ending:
     return Ending(0)
 
 
-def _plan(
-    invocation: Invocation,
-    config: Path,
-    exports: Sequence[str],
-    words: tuple[str | None, str | None, tuple[str, ...]],
-) -> Ending:
+def _plan(invocation: Invocation, config: Path, exports: Sequence[str], asked: AskedWindows) -> Ending:
     settings = invocation.load(config, exports)
 
-    from rivet.config.read_settings import AskedWindows
     from rivet.report.planned import plan_lines
     from rivet.run import plan
 
-    asked = AskedWindows(*words)
     outcomes = plan(settings, exports=exports, asked=asked, listener=invocation.listener)
     return _planned(invocation, outcomes, [line for outcome in outcomes for line in plan_lines(outcome)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,17 @@ _TELLING = (
 
 
 def windows(command: Command) -> Command:
-    """Give a command the options that select windows."""
-    return _with(command, _WINDOWS)
+    """Give a command the options that select windows, which it takes together as `asked`."""
+
+    @functools.wraps(command)
+    def asking(
+        *args: Any, since: str | None, until: str | None, partitions: tuple[str, ...], **others: Any
+    ) -> Any:
+        from rivet.config.read_settings import AskedWindows
+
+        return command(*args, asked=AskedWindows(since, until, partitions), **others)
+
+    return _with(asking, _WINDOWS)
 
 
 def telling(command: Command) -> Command:
