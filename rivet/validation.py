@@ -13,7 +13,6 @@ from rivet.destination.opening import open_destination
 from rivet.errors import ConfigError, IntegrityError, RivetError
 from rivet.manifest.claimed import Claimed
 from rivet.outcome import ValidateOutcome, worst_exit_code
-from rivet.run import chosen_exports
 from rivet.validate import Depth, place_of, place_under, validate_claimed
 
 
@@ -47,6 +46,8 @@ def validate_exports(
     Raises:
         ConfigError: A name is not in the config, or the prefix is under no root.
     """
+    from rivet.run import chosen_exports  # with all that a run needs, and a prefix alone does not
+
     exports = chosen_exports(settings, names)
     places = [(e, e.destination) for e in exports]
     if prefix is not None:

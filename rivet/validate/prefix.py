@@ -16,7 +16,6 @@ from rivet.config.settings import (
     LocalDestinationSettings,
     S3DestinationSettings,
 )
-from rivet.config.stores import bucket_fault
 from rivet.errors import ConfigError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -46,6 +45,8 @@ def place_of(prefix: str, cwd: Path) -> DestinationSettings:
             f"--prefix: {prefix!r} has the unknown scheme {scheme[1]!r}",
             hint="write a path, s3://bucket/prefix or gs://bucket/prefix",
         )
+    from rivet.config.stores import bucket_fault  # a path on this disk needs no model of a config
+
     bucket, _, key = prefix[scheme.end() :].partition("/")
     root = _tidied(key)
     if bucket_fault(bucket) is not None or root is None:
