@@ -66,6 +66,11 @@ class ReadAhead:
             reading.on_read = on_read
         return reading if begun is None else _entered(begun, reading)
 
+    def apart(self, described: Described) -> Callable[[Scan], AbstractContextManager[Batches]]:
+        """Give what reads scans, one after the other, beside others on threads of their own."""
+        pages = Pages(self._session)
+        return lambda scan: pages.read(described.relation, described.column, scan)
+
     def _take(self, described: Described, scan: Scan) -> tuple[ExitStack | None, Batches]:
         if self._begun is None or described != self._described:
             return None, self._read(described, scan)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
@@ -10,10 +11,11 @@ from rivet.adding import Addition, addition_of
 from rivet.ahead import ReadAhead
 from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
-from rivet.export.passing import run_scans
+from rivet.export.passing import Read, RowTaker, run_scans
 from rivet.export.scan import Account, prove, prove_windows
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
+from rivet.export.workers import run_at_once
 from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
 from rivet.manifest.model import ExportFile, PartitionEntry
@@ -125,17 +127,23 @@ class Attempt:
             raise
 
     def _stager(self) -> Stager:
-        if self._adding is None:
-            return stager_of(self._record, self._account.unrepresentable)
-        return stager_of(self._record, self._adding.unrepresentable, self._adding.extended)
+        at_once, adding = self._prepared.at_once, self._adding
+        if adding is None:
+            return stager_of(self._record, self._account.unrepresentable, at_once)
+        return stager_of(self._record, adding.unrepresentable, at_once, adding.extended)
 
     def _scan(self, ahead: ReadAhead, stager: Stager, publisher: Publisher) -> None:
         relation, column = self._described.relation, self._described.column
         passed = 0
+        passing = threading.Lock()  # of several scans, one at a time publishes
 
         def on_passed() -> None:
             nonlocal passed
-            passed += 1
+            with passing:
+                passed += 1
+                publish_some()
+
+        def publish_some() -> None:
             if self._export.publish == "eager" and passed % _EAGER_GROUP_PARTITIONS == 0:
                 partitions = stager.take()
                 if self._described.is_steady:
@@ -145,19 +153,31 @@ class Attempt:
                 publisher.publish(partitions)
                 stager.release(partitions)
 
-        run_scans(
-            self._prepared.scans,
-            lambda scan: ahead.read(self._described, scan, self._telling.rows),
-            stager if self._adding is None else self._adding.sifted(stager),
-            self._account,
-            shape=shape_of(self._described) if self._adding is None else self._adding.shape,
-            splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
-            partition_of=self._layout.partition,
-            selection=self._prepared.selection,
-            alone=self._alone,
-            on_rows=self._telling.rows,
-            on_passed=on_passed,
-        )
+        def pass_on(
+            scans: Sequence[Scan], read: Read, taker: RowTaker, on_rows: Callable[[int], None], first: int = 1
+        ) -> None:
+            run_scans(
+                scans,
+                read,
+                taker if self._adding is None else self._adding.sifted(taker),
+                self._account,
+                shape=shape_of(self._described) if self._adding is None else self._adding.shape,
+                splitter=None if self._axis is None or column is None else Splitter(self._axis, column.name),
+                partition_of=self._layout.partition,
+                selection=self._prepared.selection,
+                alone=self._alone,
+                on_rows=on_rows,
+                on_passed=on_passed,
+                first=first,
+                of=len(self._prepared.scans),
+            )
+
+        all_scans, told = self._prepared.scans, self._telling.rows
+        if self._prepared.at_once > 1:
+            lines = stager.lines(self._prepared.at_once)
+            run_at_once(all_scans, lambda: ahead.apart(self._described), lines, pass_on, told)
+        else:
+            pass_on(all_scans, lambda scan: ahead.read(self._described, scan, told), stager, told)
         null_path = None if self._axis is None else self._layout.partition(None).path
         prove(
             self._account,
@@ -234,6 +254,8 @@ class Attempt:
             unrepresentable_rows=finished.unrepresentable_rows,
             bytes_written=tally.bytes_written,
             scans=len(self._prepared.scans),
+            scans_at_once=self._prepared.at_once,
+            scan_rows=self._prepared.scan_rows,
             consistency=self._described.relation.consistency.value,
             warnings=(*self._warnings, *self._record.destination.warnings),
             error=error,

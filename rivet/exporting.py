@@ -25,6 +25,7 @@ from rivet.publish.tree import read_tree
 from rivet.resuming import finished_partitions, settings_digest, without_finished
 from rivet.retrying import begun_anew
 from rivet.selecting import Chosen, choose, reads_all, watermark_after
+from rivet.shared import must_count, shared
 from rivet.source.protocol import Source
 
 
@@ -37,6 +38,7 @@ class Context:
         retries: How often each is begun anew where the source failed in a way that may pass.
         keep_going: Whether other partitions are published where one fails.
         ledger: What the ledger's database keeps for their locks; None where the config names none.
+        workers: Scans that may be read at once.
     """
 
     source: Source
@@ -49,6 +51,7 @@ class Context:
     sleep: Callable[[float], None] = time.sleep
     ledger: Records | None = None
     keep_going: bool = True
+    workers: int = 1
 
 
 def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
@@ -105,7 +108,8 @@ def _run(
             tree = read_tree(destination, described.layout)
             chosen = choose(session, export, described, tree)
         ahead = snapshot.enter_context(ReadAhead(session, chosen.described))
-        if export.resume == "redo":  # then all that is chosen is read, whatever stands there
+        deals = must_count(export, context.workers, is_indexed=described.is_indexed)
+        if export.resume == "redo" and not deals:  # then all that is chosen is read, whatever stands there
             ahead.begin(export)
         tree = tree or read_tree(destination, described.layout)
         finished = finished_partitions(export, described, destination, tree, context.source.label)
@@ -115,12 +119,13 @@ def _run(
             session,
             export,
             chosen.described,
-            count=count or not chosen.holds_rows,  # a window may have none any more
+            count=count or deals or not chosen.holds_rows,  # a window may have none any more
             selection=without_finished(chosen.selection, finished, described.axis),
             is_narrowed=chosen.is_narrowed,
         )
         if chosen.is_narrowed:
             prepared = spanned(session, export, described, prepared, tree.entries.values())
+        prepared = shared(session, export, prepared, context.workers)
         # What writes and publishes takes its time to load, in which the source is at work.
         from rivet.attempt import Attempt
         from rivet.export.memory import make_ready

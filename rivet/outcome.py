@@ -37,6 +37,8 @@ class ExportOutcome:
         changes: The partitions that this run published, and those that it removed.
         bytes_written: Size of the parts that this run published.
         scans: Scans that read the source.
+        scans_at_once: How many of them at once.
+        scan_rows: Rows of the smallest and of the largest, where they were counted.
         warnings: Lines for people.
         error: Message of the error, or None.
         hint: The mend, or None.
@@ -59,6 +61,8 @@ class ExportOutcome:
     changes: tuple[ChangeEntry, ...] = ()
     bytes_written: int = 0
     scans: int = 0
+    scans_at_once: int = 1
+    scan_rows: tuple[int, int] | None = None
     consistency: str | None = None
     duration_seconds: float = 0.0
     warnings: tuple[str, ...] = ()
@@ -130,6 +134,7 @@ class PlanOutcome:
         partitions_unread: Live partitions that are left as they are; None from `check`.
         selected_by: What selects the partitions; None where all are read as a matter of course.
         scans: Queries that will read the source; None from `check`.
+        scans_at_once: How many of them at once; None from `check`.
         sort_bytes: The source's estimate of the largest sort, whoever does it.
         null_rows: Rows of the NULL partition.
         unrepresentable_rows: Values that will be written as NULL, by column; None from `check`.
@@ -163,6 +168,7 @@ class PlanOutcome:
     partitions_unread: int | None = None
     selected_by: str | None = None
     scans: tuple[Scan, ...] | None = None
+    scans_at_once: int | None = None
     sort_bytes: int | None = None
     writable: bool | None = None
     readers: Mapping[str, Sequence[str]] | None = None

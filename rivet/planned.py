@@ -66,6 +66,7 @@ def with_plan(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
             PlannedPartition(t.value, t.path, rows, chunks.get(t.path)) for t, rows in partitions
         ),
         scans=prepared.scans,
+        scans_at_once=prepared.at_once,
         sort_bytes=prepared.sort_bytes,
         warnings=(
             *outcome.warnings,

@@ -30,6 +30,7 @@ class Prepared:
         taken: The chunks among the scans that an earlier run has finished, and this one does not read.
         left_by: Runs that have left such chunks, taken over or not.
         why: What the selection comes from, for people; empty where all is read as a matter of course.
+        at_once: Scans that are read at once, each on a connection of its own.
     """
 
     described: Described
@@ -43,6 +44,13 @@ class Prepared:
     source_span: tuple[int, int] | None = None
     adds_from: CursorValue | None = None
     why: str = ""
+    at_once: int = 1
+
+    @property
+    def scan_rows(self) -> tuple[int, int] | None:
+        """Give the rows of the smallest and the largest scan; None where those of one are not known."""
+        rows = [scan.expected_rows for scan in self.scans if scan.expected_rows is not None]
+        return (min(rows), max(rows)) if rows and len(rows) == len(self.scans) else None
 
     @property
     def reads_everything(self) -> bool:

@@ -27,6 +27,7 @@ from rivet.prepare import prepare, refuse_vanished, spanned
 from rivet.publish.tree import read_tree
 from rivet.resuming import finished_partitions, finished_told, without_finished
 from rivet.selecting import choose
+from rivet.shared import shared
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source
 
@@ -77,6 +78,7 @@ def run(
         sleep=sleep,
         ledger=lock_records(settings),
         keep_going=settings.on_error == "continue",
+        workers=settings.source.parallel,
     )
     outcomes: list[ExportOutcome] = []
     stopped = False
@@ -137,6 +139,7 @@ def plan(
             )
             if chosen.is_narrowed:
                 prepared = spanned(session, export, described, prepared, tree.entries.values())
+            prepared = shared(session, export, prepared, settings.source.parallel)
             refuse_vanished(export, prepared, tree.entries.values())
         outcome = outcome_of(described, export.name, source=source.label, destination=destination.uri)
         outcome = with_plan(outcome, prepared)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from rivet.described import Described
 from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Shape
-from rivet.export.stage import Stager
+from rivet.export.stage import ENCODERS, Stager
 from rivet.manifest.model import Manifest
 from rivet.plan.layout import Partition
 from rivet.plan.names import SUCCESS_FILE
@@ -26,11 +26,13 @@ def shape_of(described: Described) -> Shape:
 def stager_of(
     record: Record,
     unrepresentable: Mapping[str, Mapping[str, int]],
+    at_once: int = 1,
     extend: Callable[[Partition, Manifest], Manifest] = lambda _, manifest: manifest,
 ) -> Stager:
     """Make what stages the rows of an export, and describes them as the record does.
 
     Args:
+        at_once: Scans that are read at once; each of several has one encoder.
         unrepresentable: Rows by path and column with NULL for a value that cannot be represented, as they are
             counted by the time a partition ends.
         extend: Adds to a partition's manifest what stands in it, where rows are added to that.
@@ -56,4 +58,5 @@ def stager_of(
             record.manifest(partition, parts, begun_at, unrepresentable.get(partition.path, {})),
         ),
         clock=record.clock,
+        encoders=max(ENCODERS, at_once),
     )

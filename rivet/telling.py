@@ -35,11 +35,14 @@ class Telling:
             "null_rows": probe.null_partition_rows,
             "unrepresentable_rows": dict(probe.unrepresentable),
             "scans": scans,
+            "scans_at_once": self._prepared.at_once,
             "indexed": described.is_indexed,
             "sort_bytes": self._prepared.sort_bytes,
             "consistency": described.relation.consistency.value,
         }
         message = f"{counted(probe.rows, 'row')}, {counted(scans, 'scan')}"
+        if self._prepared.at_once > 1:
+            message += f", {self._prepared.at_once} at once"
         if self._prepared.why:
             message += f", by {self._prepared.why}"
         self._listener(Event("planned", self._name, message, facts))

@@ -79,8 +79,8 @@ class Source(Section):
     retries: Annotated[int, Field(ge=0, le=10), BeforeValidator(number)] | None = Field(
         None, description="how often an export is begun anew after the source failed in a way that may pass"
     )
-    parallel: Annotated[int, Field(ge=1, le=1), BeforeValidator(number)] | None = Field(
-        None, description="scans at once"
+    parallel: Annotated[int, Field(ge=1, le=64), BeforeValidator(number)] | None = Field(
+        None, description="postgres: scans at once, each on a connection of its own"
     )
 
 

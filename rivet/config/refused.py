@@ -104,9 +104,7 @@ def key_refusal(key: str) -> tuple[str, str] | None:
 
 def value_refusal(key: str, value: object, expected: str) -> tuple[str, str] | None:
     """Word the refusal of a key's value that is known but not taken; `{found}` in the message shows it."""
-    later = isinstance(value, str) and value in LATER_VALUES.get(key, ())
-    later |= key == "parallel" and isinstance(value, int) and value > 1
-    if later:
+    if isinstance(value, str) and value in LATER_VALUES.get(key, ()):
         return "found {found}, which " + LATER, f"today: {expected}"
     older = OLDER_VALUES.get((key, value)) if isinstance(value, str) else None
     return ("found {found}, expected " + expected, older) if older is not None else None

@@ -57,6 +57,7 @@ class SourceSettings:
         statement_timeout_seconds: 0 keeps the server's own.
         retries: How often an export is begun anew after a failure that may pass.
         consistency: What the user insists on, or None.
+        parallel: Scans that are read at once, each on a connection of its own.
     """
 
     type: Engine

@@ -25,6 +25,10 @@ _URLS = ("url", "url_env", "url_file")
 _PARTS = ("host", "port", "user", "password", "password_env", "database")
 _WAYS = "write exactly one of url, url_env, url_file, or host, port, user, password_env and database"
 _SQLITE_WAYS = "write exactly one of path, url, url_env, url_file"
+_ONE_CONNECTION = {
+    "mysql": "one consistent snapshot lives on one connection",
+    "sqlite": "one connection reads the file in one transaction",
+}
 # A socket's path, a name or an IPv4 address, or an IPv6 address with or without a zone.
 _HOST = re.compile(r"/[^\0]*|[^\s/?#@,\\:\[\]]+|(?=[^:]*:[^:]*:)[0-9A-Fa-f:.]+(?:%\S+)?")
 
@@ -57,6 +61,7 @@ def source_settings(
         problems.append(place.problem((key,), message, "write one host"))
     tls, more = tls_settings(source.tls, source.type, location, place, directory)
     problems += more
+    problems += _beside(source, place)
     if problems or location is None:
         return None, problems
     stated = source.model_dump(
@@ -71,6 +76,15 @@ def source_settings(
         exclude_none=True,
     )
     return replace(settings_of(location, tls, directory), **stated), []
+
+
+def _beside(source: Source, place: Place) -> list[Problem]:
+    """Refuse several scans at once where an engine has one moment on one connection alone."""
+    engine, number = source.type, source.parallel
+    if number in (None, 1) or engine not in _ONE_CONNECTION:
+        return []
+    message = f"found {number}, and for type {engine} one scan is read at once: {_ONE_CONNECTION[engine]}"
+    return [place.problem(("parallel",), message, "write `parallel: 1`, or remove it")]
 
 
 def settings_of(location: Location, tls: Tls | None, directory: Path) -> SourceSettings:

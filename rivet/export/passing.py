@@ -19,6 +19,9 @@ from rivet.plan.selection import EVERYTHING, Selection
 from rivet.plan.windows import Window
 from rivet.source.protocol import Batches
 
+Read = Callable[[Scan], AbstractContextManager[Batches]]
+"""Reads a scan."""
+
 
 class RowTaker(Protocol):
     """What takes the rows: the stager."""
@@ -35,7 +38,7 @@ class RowTaker(Protocol):
 
 def run_scans(
     scans: Sequence[Scan],
-    read: Callable[[Scan], AbstractContextManager[Batches]],
+    read: Read,
     taker: RowTaker,
     account: Account,
     *,
@@ -46,6 +49,8 @@ def run_scans(
     alone: Callable[[Scan], Mapping[str, Scan] | None] = lambda _: None,
     on_rows: Callable[[int], None],
     on_passed: Callable[[], None],
+    first: int = 1,
+    of: int | None = None,
 ) -> None:
     """Read all scans in order, cut them into partitions, and hand the rows to the taker.
 
@@ -57,6 +62,8 @@ def run_scans(
             where they cannot be read so. By it those that hold a value which does not fit fail alone.
         on_rows: Told the rows so far, after each batch.
         on_passed: Told whenever the scan has passed a partition, which has then ended in the taker.
+        first: Number of the first scan among all of the export, from 1, for people.
+        of: Number of all of them, or None where they are given here.
 
     Raises:
         IntegrityError: A scan's rows are not those that the server said it sent, or that the probe
@@ -67,11 +74,10 @@ def run_scans(
     left = deque(scans)
     while left:
         scan = left.popleft()
-        what = f"scan {len(scans) - len(left)} of {len(scans)}"
-        before = account.rows
+        what = f"scan {first - 1 + len(scans) - len(left)} of {of or len(scans)}"
         try:
             with read(scan) as batches:
-                passing.take(scan, batches)
+                came = passing.take(scan, batches)
                 sent = batches.server_rows
         except ColumnError as error:
             partitions = alone(scan)
@@ -79,11 +85,11 @@ def run_scans(
                 raise
             left.extendleft(reversed(passing.go_back(scan, partitions, error)))
             continue
-        agree(what, account.rows - before, sent, "the server says it sent")
+        agree(what, came, sent, "the server says it sent")
         if scan.expected_rows is not None:
             agree(what, sent, scan.expected_rows, "the probe counted")
     taker.end_partition()
-    account.span = None if splitter is None else splitter.span
+    account.widen(None if splitter is None else splitter.span)
 
 
 @dataclass(slots=True)
@@ -104,8 +110,9 @@ class _Passing:
     on_passed: Callable[[], None]
     current: str | None = None
 
-    def take(self, scan: Scan, batches: Batches) -> None:
-        """Pass all rows of a scan on."""
+    def take(self, scan: Scan, batches: Batches) -> int:
+        """Pass all rows of a scan on, and give their number."""
+        came = 0
         for batch in batches:
             start = 0
             for window, rows in self._runs(scan, self.shape.rows(batch)):
@@ -117,12 +124,14 @@ class _Passing:
                 marked = self.shape.marked(batch, start, rows.num_rows)
                 self.account.add(partition.path, rows.num_rows, marked)
                 start += rows.num_rows
+                came += rows.num_rows
                 if self.splitter is None or self.selection.holds(window):
                     self.current = partition.path
                     self.taker.write(partition, self.shape.written(rows))
                 else:
                     self.account.left_out.add(partition.path)
             self.on_rows(self.account.rows)
+        return came
 
     def go_back(self, scan: Scan, partitions: Mapping[str, Scan], error: ColumnError) -> list[Scan]:
         """Forget the partition under way, and give the scans that are to be read in place of one that failed.

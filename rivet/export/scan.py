@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ _UNSTEADY = (
 
 @dataclass(slots=True)
 class Account:
-    """Rows that came through, as they are counted on the way.
+    """Rows that came through, as they are counted on the way, by as many threads as read scans.
 
     Attributes:
         rows: All of them.
@@ -40,19 +41,30 @@ class Account:
     span: tuple[int, int] | None = None
     unrepresentable: dict[str, dict[str, int]] = field(default_factory=dict)
     failed: dict[str, tuple[Partition, ColumnError]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, path: str, rows: int, marked: Mapping[str, int]) -> None:
         """Count further rows of a partition, and, by column, those of them with an unrepresentable value."""
-        self.rows += rows
-        self.by_path[path] = self.by_path.get(path, 0) + rows
-        if marked:
-            counts = self.unrepresentable.setdefault(path, {})
-            counts.update(Counter(counts) + Counter(marked))
+        with self._lock:
+            self.rows += rows
+            self.by_path[path] = self.by_path.get(path, 0) + rows
+            if marked:
+                counts = self.unrepresentable.setdefault(path, {})
+                counts.update(Counter(counts) + Counter(marked))
 
     def forget(self, path: str) -> None:
         """Count no row of a partition that is not read to its end."""
-        self.rows -= self.by_path.pop(path, 0)
-        self.unrepresentable.pop(path, None)
+        with self._lock:
+            self.rows -= self.by_path.pop(path, 0)
+            self.unrepresentable.pop(path, None)
+
+    def widen(self, span: tuple[int, int] | None) -> None:
+        """Take note of the smallest and the largest value of rows that came through, if they had any."""
+        if span is None:
+            return
+        with self._lock:
+            before = self.span or span
+            self.span = min(before[0], span[0]), max(before[1], span[1])
 
     @property
     def written(self) -> dict[str, int]:

@@ -78,6 +78,8 @@ def run_export(outcome: ExportOutcome) -> Document:
         "partitions_unread": outcome.partitions_unread,
         "bytes_written": outcome.bytes_written,
         "scans": outcome.scans,
+        "scans_at_once": outcome.scans_at_once,
+        "scan_rows": None if outcome.scan_rows is None else _ends(outcome.scan_rows),
         "consistency": outcome.consistency,
         "duration_seconds": round(outcome.duration_seconds, 3),
         "warnings": list(outcome.warnings),
@@ -119,6 +121,7 @@ def planned_export(outcome: PlanOutcome) -> Document:
         "partitions_unread": outcome.partitions_unread,
         "selected_by": outcome.selected_by,
         "scans": None if outcome.scans is None else [_scan(s, _axis(outcome)) for s in outcome.scans],
+        "scans_at_once": outcome.scans_at_once,
         "sort_bytes": outcome.sort_bytes,
         "writable": outcome.writable,
         "readers": None
@@ -204,6 +207,10 @@ def comparison(found: Comparison) -> Document:
 
 def _counts(counts: Mapping[str, int] | None) -> Document | None:
     return None if counts is None else dict(counts)
+
+
+def _ends(ends: tuple[int, int]) -> Document:
+    return {"least": ends[0], "most": ends[1]}
 
 
 def _errors(problems: Sequence[Problem]) -> list[Document]:

@@ -24,6 +24,20 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def rows_each(ends: tuple[int, int] | None, at_once: int) -> str:
+    """Say of scans that are read at once how many rows each has, and how many they are; else nothing.
+
+    >>> rows_each((5, 7000), 2), rows_each((5, 5), 2), rows_each((5, 7000), 1)
+    (' of 5 to 7,000 rows, 2 at once', ' of 5 rows, 2 at once', '')
+    """
+    if at_once == 1:
+        return ""
+    rows = ""
+    if ends is not None:
+        rows = f" of {ends[0]:,} to {ends[1]:,} rows" if ends[0] != ends[1] else f" of {ends[0]:,} rows"
+    return f"{rows}, {at_once} at once"
+
+
 def by_column(counts: Mapping[str, int]) -> str:
     """List counts of values by column.
 

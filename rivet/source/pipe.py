@@ -32,12 +32,16 @@ Write = Callable[[bytes], Awaitable[None]]
 
 
 class ReaderThread:
-    """A thread with an event loop, for one driver connection; used from one other thread.
+    """A thread with an event loop, for one driver connection; used from one other thread at a time.
 
     Leaving the context ends the thread, whatever its tasks are doing.
+
+    Args:
+        queue_bytes: So much of what was read may wait for the consumer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, queue_bytes: int = QUEUE_BYTES) -> None:
+        self._queue_bytes = queue_bytes
         self._loop = new_event_loop()
         self._loop.set_exception_handler(_report)
         self._bug: BaseException | None = None
@@ -70,7 +74,7 @@ class ReaderThread:
 
     def stream(self, produce: Callable[[Write], Coroutine[Any, Any, int]]) -> BlockStream:
         """Start a producer: it writes rows and returns how many the server says it sent."""
-        return BlockStream(self._loop, produce, self._must_live)
+        return BlockStream(self._loop, produce, self._must_live, self._queue_bytes)
 
     def close(self) -> None:
         """End the thread; tasks that are still under way are cancelled. May be called again."""
@@ -117,8 +121,10 @@ class BlockStream:
         loop: asyncio.AbstractEventLoop,
         produce: Callable[[Write], Coroutine[Any, Any, int]],
         must_live: Callable[[], None],
+        queue_bytes: int = QUEUE_BYTES,
     ) -> None:
         self._loop = loop
+        self._queue_bytes = queue_bytes
         self._must_live = must_live
         self._changed = threading.Condition()
         self._blocks: deque[bytes] = deque()
@@ -203,7 +209,7 @@ class BlockStream:
             self._changed.notify_all()
 
     def _has_room(self, size: int) -> bool:
-        return not self._queued_bytes or self._queued_bytes + size <= QUEUE_BYTES
+        return not self._queued_bytes or self._queued_bytes + size <= self._queue_bytes
 
     def _end(self, task: asyncio.Task[int]) -> None:
         if not task.cancelled():

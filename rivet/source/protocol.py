@@ -4,7 +4,8 @@ The contract, in words:
 
 - Everything between entering and leaving a session sees one snapshot, where `Relation.consistency` is
   SNAPSHOT; all connections are read-only and pinned to UTC and to fixed text formats.
-- A session is used from one thread. It never writes, makes no temporary table, and leaves nothing behind.
+- A session is used from one thread, except that PostgreSQL's may be asked to read, and for the end of a page,
+  from several at once. It never writes, makes no temporary table, and leaves nothing behind.
 - Every driver error leaves as a `rivet.errors.SourceError` or a subclass, without a secret in it.
 """
 
@@ -243,6 +244,9 @@ class Session(Protocol):
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Estimate, by the planner, the bytes that the server would sort for a scan; 0 where it would not."""
+
+    def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
+        """Tell how often reading a scan passes over the relation, by the planner, its sort aside."""
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan

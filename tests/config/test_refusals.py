@@ -429,6 +429,30 @@ CASES = {
         "a whole number",
         None,
     ),
+    "no scans at once": (
+        _source("type: postgres, host: h, database: d, parallel: 0"),
+        "$.source.parallel",
+        "at least 1",
+        None,
+    ),
+    "many scans at once": (
+        _source("type: postgres, host: h, database: d, parallel: 65"),
+        "$.source.parallel",
+        "at most 64",
+        None,
+    ),
+    "mysql's one connection": (
+        _source("type: mysql, host: h, database: d, parallel: 2"),
+        "$.source.parallel",
+        "one consistent snapshot lives on one connection",
+        "parallel: 1",
+    ),
+    "sqlite's one connection": (
+        _source("type: sqlite, path: x, parallel: 2"),
+        "$.source.parallel",
+        "one connection reads the file",
+        "parallel: 1",
+    ),
     "other engine": (
         _source("type: mysql, url_env: U"),
         "$.source.url_env",
@@ -545,7 +569,7 @@ def test_values_of_later_versions_are_refused_as_such(refuse: Refuse, key: str, 
     assert (problem.hint or "").startswith("today: ")
 
 
-@pytest.mark.parametrize(("key", "value"), [("snapshot", "run"), ("parallel", "4")])
+@pytest.mark.parametrize(("key", "value"), [("snapshot", "run")])
 def test_values_of_later_sources_are_refused_as_such(refuse: Refuse, key: str, value: str) -> None:
     """The source's keys likewise."""
     (problem,) = refuse(_source(f"type: sqlite, path: x, {key}: {value}"))

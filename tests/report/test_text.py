@@ -38,6 +38,15 @@ def test_scans_are_counted_in_words() -> None:
     assert "kept" not in lines[1]
 
 
+def test_scans_at_once_are_told_with_their_rows() -> None:
+    """The smallest and the largest scan, how many of them there were at once, and over what connections."""
+    ended = run_lines(run_of(replace(COMPLETE, scans=9, scans_at_once=2, scan_rows=(500, 70_000))))
+    planned = "\n".join(plan_lines(replace(PLAN, scans_at_once=2)))
+
+    assert ", 9 scans of 500 to 70,000 rows, 2 at once, consistency" in ended[0]
+    assert " 2 scans of 5 to 1,000 rows, 2 at once, over 3 connections, sorting about" in planned
+
+
 def test_failed_and_skipped_exports_are_told_apart() -> None:
     """A failure is an error with its mend; an export that never ran says why, and is no error."""
     outcome = run_of(FAILED, SKIPPED)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
-from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
+from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
@@ -136,6 +136,16 @@ class MysqlSession:
         plan = self._plan(reading.statement, f"cannot plan {relation.label}")
         sorts = any("filesort" in (line["extra"] or "") for line in plan)
         return (describing.planned_rows(plan) or 0) * relation.row_bytes if sorts else 0
+
+    def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
+        """Compare the rows that the planner means to look at with all."""
+        own, doing = own_relation(relation), f"cannot plan {relation.label}"
+        rows = [
+            describing.planned_rows(self._plan(reading.statement, doing)) or 0
+            for one in (scan, Scan(Reach.EVERYTHING, sorter=Sorter.RIVET))
+            for reading in [read_statement(own, own.columns, column, one)]
+        ]
+        return rows[0] / max(1, rows[1])
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan

@@ -10,7 +10,7 @@ import asyncpg
 
 from rivet.errors import SourceUnavailable
 from rivet.source.block_batches import BlockBatches
-from rivet.source.pipe import BlockStream, ReaderThread, Write
+from rivet.source.pipe import BLOCK_BYTES, QUEUE_BYTES, BlockStream, ReaderThread, Write
 from rivet.source.postgres.connecting import (
     GIVE_UP,
     address_of,
@@ -35,10 +35,16 @@ class Contended(SourceUnavailable):
 
 
 class BulkReader:
-    """One connection for bulk rows, in a thread of its own; it reads one scan at a time."""
+    """One connection for bulk rows, in a thread of its own; it reads one scan at a time.
 
-    def __init__(self, login: Login, snapshot: str | None) -> None:
-        self._thread = ReaderThread()
+    Args:
+        snapshot: The one to join; None: it begins one.
+        readers: How many of its kind there may be at once: what they have read and nobody took is bounded
+            together.
+    """
+
+    def __init__(self, login: Login, snapshot: str | None, readers: int = 1) -> None:
+        self._thread = ReaderThread(max(BLOCK_BYTES, QUEUE_BYTES // readers))
         self._is_alone = False
         self._is_by_index = False
         self._held: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import sqlalchemy
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
-from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
+from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
@@ -41,16 +42,25 @@ _GATHERS = ("Gather", "Gather Merge")
 
 
 class PostgresSession:
-    """See the protocol of sessions."""
+    """See the protocol of sessions.
+
+    Args:
+        readers: How many connections may read at once, of which one is open.
+    """
 
     engine = "postgres"
     reads_while_asked = True
     advised_sorter = Sorter.RIVET
 
-    def __init__(self, login: Login, connection: sqlalchemy.Connection, reader: BulkReader) -> None:
+    def __init__(
+        self, login: Login, connection: sqlalchemy.Connection, reader: BulkReader, readers: int = 1
+    ) -> None:
         self._login = login
         self._connection = connection
+        self._readers = readers
         self._idle: list[BulkReader] = [reader]
+        self._taking = threading.Lock()
+        self._asking = threading.RLock()
 
     def close(self) -> None:
         """Close what reads bulk rows."""
@@ -145,6 +155,15 @@ class PostgresSession:
         statement = read_statement(own_relation(relation), relation.columns, column, scan)
         return _largest_sort(self._explain(statement, f"cannot plan {relation.label}"), 1)
 
+    def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
+        """Compare what the planner thinks that a scan's rows cost with what all rows cost in any order."""
+        own, doing = own_relation(relation), f"cannot plan {relation.label}"
+        costs = [
+            describing.reading_cost(self._explain(read_statement(own, own.columns, column, one), doing))
+            for one in (scan, Scan(Reach.EVERYTHING, sorter=Sorter.RIVET))
+        ]
+        return costs[0] / max(1.0, costs[1])
+
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
@@ -189,11 +208,11 @@ class PostgresSession:
             reader.hold(from_item)
 
     def _take_reader(self, from_item: str) -> BulkReader:
-        if self._idle:
-            reader = self._idle.pop()
-        else:
+        with self._taking:
+            reader = self._idle.pop() if self._idle else None
+        if reader is None:
             snapshot = self._rows("SELECT pg_export_snapshot()", "cannot export the snapshot")[0][0]
-            reader = BulkReader(self._login, snapshot)
+            reader = BulkReader(self._login, snapshot, self._readers)
         try:
             reader.hold(from_item)
         except BaseException:
@@ -206,7 +225,7 @@ class PostgresSession:
             run_text(self._connection, statement)
 
     def _explain(self, statement: str, doing: str, *, by_index: bool = False) -> dict[str, Any]:
-        with translated(doing):
+        with translated(doing), self._asking:
             if by_index:
                 run_text(self._connection, planning_by_index(on=True))
             plan = describing.explain(self._connection, statement)
@@ -215,7 +234,7 @@ class PostgresSession:
         return plan
 
     def _rows(self, statement: str, doing: str) -> Sequence[Any]:
-        with translated(doing):
+        with translated(doing), self._asking:
             return run_text(self._connection, statement).all()
 
 

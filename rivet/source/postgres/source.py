@@ -27,11 +27,11 @@ class PostgresSource:
     @contextmanager
     def session(self) -> Iterator[PostgresSession]:
         """Open both connections in one snapshot, and close them on leaving."""
-        login = login_of(self._settings)
-        with closing(BulkReader(login, None)) as reader:
+        login, readers = login_of(self._settings), self._settings.parallel
+        with closing(BulkReader(login, None, readers)) as reader:
             snapshot = reader.export_snapshot()
             with (
                 control_connection(login, reader.address, snapshot) as connection,
-                closing(PostgresSession(login, connection, reader)) as session,
+                closing(PostgresSession(login, connection, reader, readers)) as session,
             ):
                 yield session

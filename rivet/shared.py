@@ -1,0 +1,86 @@
+"""Shares the scans of a plan among several connections, where the source asks for more than one.
+
+Composition: the decisions are in `rivet.plan.sharing`, the questions go to the source's session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rivet.config.settings import ExportSettings
+from rivet.plan.scans import Reach
+from rivet.plan.sharing import LEAST_ROWS, MOST_PASSES, at_once, heavy_share, shared_scans
+from rivet.prepared import Prepared
+from rivet.source.protocol import Session
+from rivet.wording import counted
+
+
+def must_count(export: ExportSettings, workers: int, *, is_indexed: bool) -> bool:
+    """Tell whether windows must be counted, since their rows are to be dealt out."""
+    return workers > 1 and is_indexed and export.scan == "auto" and export.chunks is None
+
+
+def shared(session: Session, export: ExportSettings, prepared: Prepared, workers: int) -> Prepared:
+    """Cut the one scan of a plan into several that are read at once, or say why that is not done.
+
+    Args:
+        prepared: With its windows counted, where `must_count` says so.
+        workers: Scans that may be read at once.
+    """
+    if workers == 1:
+        return prepared
+    why = ""
+    is_whole = [scan.reach for scan in prepared.scans] == [Reach.EVERYTHING]
+    if is_whole or must_count(export, workers, is_indexed=prepared.described.is_indexed):
+        prepared, why = _cut(session, export, prepared, workers)
+    number = at_once(prepared.scans, workers)
+    told = [f"one scan at once, and {workers} were asked for: {why}"] if why and number == 1 else []
+    share = heavy_share(prepared.scans, number)
+    if number > 1 and share is not None:
+        told.append(
+            f"one connection reads {share} % of the rows, all of one partition; a finer "
+            "partition_granularity deals them out"
+        )
+    return replace(prepared, at_once=number, advice=(*prepared.advice, *told))
+
+
+def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: int) -> tuple[Prepared, str]:
+    """Cut a scan of everything, or give it back, and why it stays whole."""
+    described, probe = prepared.described, prepared.probe
+    relation, column = described.relation, described.column
+    why = _why_whole(export, prepared)
+    if why or column is None:
+        return prepared, why
+    scans = shared_scans(
+        prepared.counts or (),
+        probe.null_partition_rows,
+        workers=workers,
+        max_scan_rows=export.max_scan_rows,
+        selection=prepared.selection,
+    )
+    if len(scans) == 1:
+        return prepared, "all rows are of one partition, which one connection reads"
+    largest = max(scans, key=lambda scan: scan.expected_rows or 0)
+    passes = session.passes(relation, column, largest) * probe.rows / max(1, largest.expected_rows or 0)
+    if passes > MOST_PASSES:
+        return prepared, (
+            f"the table does not lie in the order of {column.name!r}, and {counted(len(scans), 'scan')} by "
+            f"its index would read it about {passes:.0f} times"
+        )
+    sort_bytes = session.sort_bytes(relation, column, largest)
+    return replace(prepared, scans=scans, sort_bytes=sort_bytes), ""
+
+
+def _why_whole(export: ExportSettings, prepared: Prepared) -> str:
+    """Say, before the planner is asked, why a scan is not cut; empty where it may be."""
+    described, rows = prepared.described, prepared.probe.rows
+    name = "" if described.column is None else described.column.name
+    reasons = (
+        (export.chunks is not None, "there is one chunk"),
+        (described.column is None, "without partition_by all rows are one partition, read by one connection"),
+        (not described.is_steady, f"several need a snapshot: {described.relation.consistency_reason}"),
+        (export.scan == "single", "`scan: single`"),
+        (rows < 2 * LEAST_ROWS, f"{counted(rows, 'row')} are not worth a second connection"),
+        (not described.is_indexed, f"no index leads with {name!r}: each scan would read the whole table"),
+    )
+    return next((why for holds, why in reasons if holds), "")
