@@ -55,6 +55,7 @@ def compare(
         source=source.label,
         null_value=NULL_VALUE,
         keeps_vanished=export.vanished == "keep",
+        adds_rows=export.adds_rows,
         path_of=layout.directory,
     )
 

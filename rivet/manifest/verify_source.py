@@ -93,6 +93,7 @@ def compare_counts(
     source: str,
     null_value: str,
     keeps_vanished: bool,
+    adds_rows: bool = False,
     path_of: Callable[[str | None], str],
 ) -> Comparison:
     """Compare what a prefix claims with what the source has in the same windows.
@@ -103,6 +104,8 @@ def compare_counts(
         source: Its label.
         null_value: The value of the NULL partition.
         keeps_vanished: Whether the config keeps partitions whose windows hold no rows any more.
+        adds_rows: Whether it lets rows stand that were updated or deleted at the source, so that there may be
+            more of them in the tree.
         path_of: Gives the path of a partition that the tree has not.
     """
     known = {p.value: p for p in claimed.partitions}
@@ -116,7 +119,7 @@ def compare_counts(
         if partition is None:
             found.append(_not_exported(value, path_of(value), rows))
         elif partition.row_count != rows:
-            found.append(_differing(partition, rows, keeps_vanished=keeps_vanished))
+            found.append(_differing(partition, rows, keeps=keeps_vanished, adds=adds_rows))
     found += _unrepresentable(counts.unrepresentable_rows)
     return Comparison(
         source=source,
@@ -135,14 +138,16 @@ def _not_exported(value: str | None, path: str, rows: int) -> Difference:
     return Difference(Level.ERROR, Code.SOURCE_NOT_EXPORTED, value, path, None, rows, None, message)
 
 
-def _differing(partition: ClaimedPartition, rows: int, *, keeps_vanished: bool) -> Difference:
+def _differing(partition: ClaimedPartition, rows: int, *, keeps: bool, adds: bool) -> Difference:
     tree_rows = partition.row_count or 0
     held = f"{counted(tree_rows, 'row')} in the tree"
     level, code, message = Level.ERROR, Code.SOURCE_DIFFERS, f"{held}, and {rows:,} at the source"
     if not rows:
         code, message = Code.SOURCE_VANISHED, f"{held}, and none at the source"
-        if partition.is_kept or keeps_vanished:
+        if partition.is_kept or keeps:
             level, message = Level.NOTE, f"{held}, which vanished: keep keeps, and none at the source"
+    if adds and tree_rows > rows:
+        level, message = Level.NOTE, f"{message}: strategy: append lets versions and deleted rows stand"
     return Difference(
         level, code, partition.value, partition.path, tree_rows, rows, partition.started_at, message
     )

@@ -87,21 +87,24 @@ def comparison_line(comparison: Comparison) -> str:
     >>> comparison_line(Comparison("shop", "2023-01-02T03:04:05Z", "2023-01-02T09:00:00Z", 2, 10, 10))[:62]
     'as many rows as at the source: 2 partitions, 10 rows; counted '
     """
-    counts = Counter(d.level for d in comparison.differences if d.code != Code.SOURCE_UNREPRESENTABLE)
-    notes = counts[Level.NOTE]
-    kept = f"; none there any more of {counted(notes, 'kept partition')}" if notes else ""
-    partitions = comparison.partitions
+    found = Counter((d.level, d.code) for d in comparison.differences)
+    wanted = [d for d in comparison.differences if d.level is Level.NOTE]
+    partitions, kept = comparison.partitions, found[Level.NOTE, Code.SOURCE_VANISHED]
+    notes = f"; none there any more of {counted(kept, 'kept partition')}" if kept else ""
+    if more := found[Level.NOTE, Code.SOURCE_DIFFERS]:
+        notes += f"; more in the tree in {counted(more, 'partition')}, as strategy: append lets them stand"
     moments = (
-        f"{kept}; counted at {_second(comparison.counted_at)} in {one_line(comparison.source)}, "
+        f"{notes}; counted at {_second(comparison.counted_at)} in {one_line(comparison.source)}, "
         f"the tree is of {_second(comparison.started_at)}"
     )
     if comparison.passed:
-        alike = f"{counted(partitions - notes, 'partition')}, {counted(comparison.source_rows, 'row')}"
+        rows = comparison.source_rows - sum(d.source_rows for d in wanted)
+        alike = f"{counted(partitions - len(wanted), 'partition')}, {counted(rows, 'row')}"
         return f"as many rows as at the source: {alike}{moments}"
+    errors = len(comparison.differences) - len(wanted) - found[Level.ERROR, Code.SOURCE_UNREPRESENTABLE]
     return (
-        f"not as many rows as at the source: {counts[Level.ERROR]:,} of {counted(partitions, 'partition')} "
-        f"differ, {counted(comparison.tree_rows, 'row')} in the tree and {comparison.source_rows:,} there"
-        f"{moments}"
+        f"not as many rows as at the source: {errors:,} of {counted(partitions, 'partition')} differ, "
+        f"{counted(comparison.tree_rows, 'row')} in the tree and {comparison.source_rows:,} there{moments}"
     )
 
 

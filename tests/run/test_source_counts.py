@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.run.appending import appending
 from tests.run.buckets import PREFIX, STORES, Bucket, export
 from tests.run.changing import by_change, make_orders
 from tests.run.command import Told, picture, run_command, write_config
@@ -250,6 +251,36 @@ def test_every_mode_and_an_unread_tail_are_compared(
     missed = _compared(capsys, tmp_path, database.source, exports["incremental"])
     assert (missed.exit_code, _differences(missed)) == (4, {"2023-01-02": (3, 2)})
     assert _is_as_source(_compared(capsys, tmp_path, database.source, exports["chunked"]), database, "orders")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_what_was_added_may_be_more_than_the_source_has_and_not_less(
+    tmp_path: Path, database: AnyDatabase, capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    """Versions and deleted rows of `strategy: append` are notes, rows that it has missed an error."""
+    make_orders(database, engine)
+    growing = appending(tmp_path / "tree")
+    run_well(tmp_path, database.source, growing)
+    assert _is_as_source(_compared(capsys, tmp_path, database.source, growing), database, "orders")
+    database.execute(
+        "UPDATE orders SET note = 'again', updated_at = '2023-03-01 00:00:00' WHERE id = 10;"
+        "DELETE FROM orders WHERE id IN (20, 30, 31, 32)"
+    )
+    run_well(tmp_path, database.source, growing)
+
+    told = _compared(capsys, tmp_path, database.source, growing)
+    assert (told.exit_code, told.errors) == (0, [])
+    more: Counts = {"2023-01-01": (4, 3), "2023-01-02": (3, 2), "2023-01-03": (3, 0)}
+    assert _differences(told) == more
+    assert {level for level, _ in _codes(told).values()} == {"note"}
+    assert "more in the tree in 2 partitions, as strategy: append lets them stand" in told.lines[-1]
+    assert "4 partitions, 11 rows; none there any more of 1 kept partition; " in told.lines[-1]
+
+    database.execute("INSERT INTO orders VALUES (1, '2023-01-05 00:00:00', '2022-01-01 00:00:00', 'late')")
+    run_well(tmp_path, database.source, growing)
+    told = _compared(capsys, tmp_path, database.source, growing)
+    assert (told.exit_code, _differences(told)) == (4, more | {"2023-01-05": (3, 4)})
+    assert _codes(told)["2023-01-05"] == ("error", "source_differs")
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mariadb"])
