@@ -245,7 +245,7 @@ class Publisher:
         directories = [e.path for e in wave]
         self._announcement.must_stand()
         for name in (SUCCESS_FILE, self._layout.manifest_name):
-            self._delete(child(path, name) for path in directories)
+            self._steps.remove([child(path, name) for path in directories])
             self._destination.settle(directories)
         self._remove_old_parts(directories)
         for entry in wave:

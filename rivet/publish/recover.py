@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rivet.destination.protocol import Destination
+from rivet.errors import DestinationUnavailable
 from rivet.manifest.codec import marker_of
 from rivet.manifest.model import PartitionEntry, PendingPartition
 from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE, child, run_id_of_part
 from rivet.publish.fence import Fence, fenced
+from rivet.publish.marking import set_marker, version_of
 from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree, entry_of, list_tree, read_manifest
+
+_ATTEMPTS = 3
 
 
 def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) -> Tree:
@@ -49,18 +53,21 @@ def settle_partition(
 ) -> PartitionEntry | None:
     """Write or remove the marker so that it agrees with the manifest, and give the entry of what lives."""
     marker = child(partition.path, SUCCESS_FILE)
-    found = read_manifest(destination, child(partition.path, layout.manifest_name))
-    fence.step()
-    if found is None:
-        destination.delete([marker])
-        destination.settle([partition.path])
-        return None
-    manifest, sha256 = found
-    if sha256 not in (partition.old_sha256, partition.new_sha256):
-        return None
-    destination.put(marker, marker_of(sha256))
-    destination.settle([partition.path])
-    return entry_of(manifest, sha256, partition.path)
+    for _ in range(_ATTEMPTS):
+        # Before the manifest: a marker that was written since belongs to another one.
+        seen = version_of(destination, marker) if destination.concurrency > 1 else None
+        found = read_manifest(destination, child(partition.path, layout.manifest_name))
+        fence.step()
+        manifest, sha256 = found or (None, None)
+        if sha256 is not None and sha256 not in (partition.old_sha256, partition.new_sha256):
+            return None
+        if set_marker(destination, marker, None if sha256 is None else marker_of(sha256), seen):
+            destination.settle([partition.path])
+            return None if manifest is None else entry_of(manifest, sha256 or "", partition.path)
+        fence.check()
+    raise DestinationUnavailable(
+        f"{destination.uri}{marker} does not stay as it is seen", hint="look what changes it, then run again"
+    )
 
 
 def _garbage(destination: Destination, layout: Layout, tree: Tree) -> list[str]:

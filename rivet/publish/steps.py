@@ -11,7 +11,9 @@ from rivet.plan.layout import Layout
 from rivet.plan.names import SUCCESS_FILE
 from rivet.publish.announcement import Announcement
 from rivet.publish.failing import OF_ONE_PARTITION
-from rivet.publish.fence import Fence
+from rivet.publish.fence import Fence, fenced
+from rivet.publish.marking import version_of
+from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import Tree
 
 
@@ -55,6 +57,26 @@ class Steps:
         if not self._destination.publish_over(file, self._versions.get(name)):
             self._announcement.must_stand()
             self._destination.publish([file])
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove objects whose names other runs use, too; in a store, those that the run has seen."""
+        if self._destination.concurrency == 1:
+            self._destination.delete(fenced(self._fence, names))
+            return
+
+        def look(name: str) -> str | None:
+            return self._versions.get(name) or version_of(self._destination, name)
+
+        def remove_one(seen: tuple[str, str | None]) -> None:
+            self._fence.step()
+            name, version = seen
+            if version is not None and not self._destination.remove(name, version):
+                self._announcement.must_stand()
+                self._destination.delete([name])
+
+        known = list(zip(names, side_by_side(self._destination, look, names), strict=True))
+        self._announcement.must_stand()
+        side_by_side(self._destination, remove_one, known)
 
     def _rename(self, group: Sequence[StagedPartition]) -> dict[str, RivetError]:
         failed: dict[str, RivetError] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +11,8 @@ import pytest
 
 from rivet.destination.local import LocalDestination, LocalStaged
 from rivet.destination.memory import MemoryDestination
-from rivet.destination.protocol import Staged
+from rivet.destination.protocol import Inspected, Staged
+from rivet.errors import DestinationUnavailable, ObjectNotFound
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.run import run
@@ -179,6 +181,105 @@ def test_a_request_that_arrives_when_another_has_the_tree_replaces_nothing(
         assert run_over([0, 2, 4, None]) == 0
     calls = 0
     assert run_over([0, 1, 2, 3, 4, 9, None]) == 5
+    assert calls > late
+    verdict = validate(destination, strict=True)
+    assert (verdict.findings, verdict.rows) == ((), 7)
+
+
+@pytest.mark.parametrize("late", range(1, 8))  # markers and old parts, and what vanishes, among others
+def test_a_delete_that_arrives_when_another_has_the_tree_takes_nothing_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: int
+) -> None:
+    """What the other has published meanwhile is there, and marked, when both have ended."""
+    calls = 0
+
+    class Store(MemoryDestination):
+        concurrency = 2
+
+        def sweep(self, run_ids: Iterable[str]) -> None:
+            """Reach nothing that waits on the other's side."""
+
+        def delete(self, names: Iterable[str]) -> None:
+            """Delete what was looked at before another run came and went, where it is time for that."""
+            nonlocal calls
+            calls += 1
+            known = list(names)
+            if calls == late:
+                assert run_over([0, 0, 2, 2, 4, 7, 9, None]) == 0
+            super().delete(known)
+
+    destination = Store()
+    config = settings(
+        tmp_path,
+        {"type": "sqlite", "path": "none.db"},
+        by_day(tmp_path / "none", partition_by="day", lock="off", vanished="remove"),
+    )
+    monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
+
+    def run_over(days: list[int | None]) -> int:
+        monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
+        return run(config, listener=lambda _: None).exit_code
+
+    calls = 1000
+    assert run_over([0, 2, 7, 9, None]) == 0
+    calls = 0
+    ended = run_over([0, 0, 0, 2, 2, 2, 9, None])
+    assert calls > 3
+    assert ended == (5 if late <= calls else 0)
+    verdict = validate(destination, strict=True)
+    assert (verdict.findings, verdict.rows) == ((), 8)
+
+
+@pytest.mark.parametrize("late", range(1, 5))
+def test_a_marker_that_arrives_when_another_has_the_tree_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: int
+) -> None:
+    """A run that puts markers back after a killed one leaves those of a third, which came in between."""
+    calls, is_away = 1000, False
+
+    class Store(MemoryDestination):
+        concurrency = 2
+
+        def sweep(self, run_ids: Iterable[str]) -> None:
+            """Reach nothing that waits on the other's side."""
+
+        def publish_over(self, staged: Staged, version: str | None) -> bool:
+            """Fail where the store is away."""
+            if is_away:
+                raise DestinationUnavailable("it is away")
+            return super().publish_over(staged, version)
+
+        def inspect(self, name: str, limit_bytes: int | None = None) -> Inspected:
+            """Look, and let another run come and go behind the back of who looks for a marker."""
+            nonlocal calls
+            seen = None
+            with suppress(ObjectNotFound):
+                seen = super().inspect(name, limit_bytes)
+            if name.endswith("_SUCCESS"):
+                calls += 1
+                if calls == late:
+                    assert run_over([0, 0, 2, 2, 4, 9, None]) == 0
+            if seen is None:
+                raise ObjectNotFound(name)
+            return seen
+
+    destination = Store()
+    config = settings(
+        tmp_path,
+        {"type": "sqlite", "path": "none.db"},
+        by_day(tmp_path / "none", partition_by="day", lock="off", vanished="remove"),
+    )
+    monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
+
+    def run_over(days: list[int | None]) -> int:
+        monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
+        return run(config, listener=lambda _: None).exit_code
+
+    assert run_over([0, 2, 7, 9, None]) == 0
+    is_away = True
+    assert run_over([0, 0, 0, 2, 2, 2, 4, 9, 9, None, None]) == 3
+    is_away, calls = False, 0
+    assert run_over([0, 2, 4, None]) == 5
     assert calls > late
     verdict = validate(destination, strict=True)
     assert (verdict.findings, verdict.rows) == ((), 7)
