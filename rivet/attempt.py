@@ -157,7 +157,7 @@ class Attempt:
             scans: Sequence[Scan], read: Read, taker: RowTaker, on_rows: Callable[[int], None], first: int = 1
         ) -> None:
             run_scans(
-                scans,
+                scans if self._described.is_steady else [replace(s, expected_rows=None) for s in scans],
                 read,
                 taker if self._adding is None else self._adding.sifted(taker),
                 self._account,

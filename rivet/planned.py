@@ -65,11 +65,13 @@ def with_plan(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         partitions=tuple(
             PlannedPartition(t.value, t.path, rows, chunks.get(t.path)) for t, rows in partitions
         ),
+        consistency=prepared.described.relation.consistency.value,
         scans=prepared.scans,
         scans_at_once=prepared.at_once,
         sort_bytes=prepared.sort_bytes,
         warnings=(
             *outcome.warnings,
+            *(line for line in prepared.described.run_advice if line not in outcome.warnings),
             *prepared.advice,
             *([] if axis is None else old_values(axis, probe.minimum)),
             *value_advice(outcome.columns, outcome.engine),

@@ -138,7 +138,7 @@ class Record:
             mode=self.export.mode,
             started_at=begun_at,
             finished_at=self.clock(),
-            source=self._source(),
+            source=self._source_of_partition(),
             partition=self._partition(partition),
             destination={"kind": self.destination.kind, "uri": self.destination.uri + partition.path},
             format="parquet",
@@ -173,6 +173,13 @@ class Record:
             relation.query_sha256,
             {"attempt": self.attempt} if self.attempt > 1 else {},
         )
+
+    def _source_of_partition(self) -> SourceFacts:
+        """Say of a partition that one scan has read it, where others were read at other moments."""
+        source = self._source()
+        if source.consistency != Consistency.NONE.value:
+            return source
+        return replace(source, consistency=Consistency.STATEMENT.value)
 
     def _partition(self, partition: Partition) -> PartitionFacts | None:
         partitioning = self.described.layout.partitioning

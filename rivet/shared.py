@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rivet.config.settings import ExportSettings
+from rivet.described import Described
 from rivet.plan.scans import Reach
 from rivet.plan.sharing import LEAST_ROWS, MOST_PASSES, at_once, heavy_share, shared_scans
 from rivet.prepared import Prepared
-from rivet.source.protocol import Session
+from rivet.source.protocol import Consistency, Session
 from rivet.wording import counted
 
 
@@ -34,6 +35,8 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
     if is_whole or must_count(export, workers, is_indexed=prepared.described.is_indexed):
         prepared, why = _cut(session, export, prepared, workers)
     number = at_once(prepared.scans, workers)
+    if number > 1 and export.chunks is not None and not session.shares_moment:
+        number, why = 1, "the chunks of a partition need one snapshot, which one connection has"
     told = [f"one scan at once, and {workers} were asked for: {why}"] if why and number == 1 else []
     share = heavy_share(prepared.scans, number)
     if number > 1 and share is not None:
@@ -41,7 +44,16 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
             f"one connection reads {share} % of the rows, all of one partition; a finer "
             "partition_granularity deals them out"
         )
+    if number > 1 and not session.shares_moment:
+        prepared = replace(prepared, described=_apart(prepared.described))
     return replace(prepared, at_once=number, advice=(*prepared.advice, *told))
+
+
+def _apart(described: Described) -> Described:
+    """Say of an export that each of its scans has a moment of its own."""
+    reason = "source.parallel reads on several connections, each with a snapshot of its own"
+    relation = replace(described.relation, consistency=Consistency.NONE, consistency_reason=reason)
+    return replace(described, relation=relation)
 
 
 def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: int) -> tuple[Prepared, str]:

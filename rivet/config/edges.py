@@ -80,7 +80,7 @@ class Source(Section):
         None, description="how often an export is begun anew after the source failed in a way that may pass"
     )
     parallel: Annotated[int, Field(ge=1, le=64), BeforeValidator(number)] | None = Field(
-        None, description="postgres: scans at once, each on a connection of its own"
+        None, description="scans at once, each on a connection of its own; mysql: with consistency: statement"
     )
 
 

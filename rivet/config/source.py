@@ -25,10 +25,6 @@ _URLS = ("url", "url_env", "url_file")
 _PARTS = ("host", "port", "user", "password", "password_env", "database")
 _WAYS = "write exactly one of url, url_env, url_file, or host, port, user, password_env and database"
 _SQLITE_WAYS = "write exactly one of path, url, url_env, url_file"
-_ONE_CONNECTION = {
-    "mysql": "one consistent snapshot lives on one connection",
-    "sqlite": "one connection reads the file in one transaction",
-}
 # A socket's path, a name or an IPv4 address, or an IPv6 address with or without a zone.
 _HOST = re.compile(r"/[^\0]*|[^\s/?#@,\\:\[\]]+|(?=[^:]*:[^:]*:)[0-9A-Fa-f:.]+(?:%\S+)?")
 
@@ -80,11 +76,16 @@ def source_settings(
 
 def _beside(source: Source, place: Place) -> list[Problem]:
     """Refuse several scans at once where an engine has one moment on one connection alone."""
-    engine, number = source.type, source.parallel
-    if number in (None, 1) or engine not in _ONE_CONNECTION:
+    if source.parallel in (None, 1):
         return []
-    message = f"found {number}, and for type {engine} one scan is read at once: {_ONE_CONNECTION[engine]}"
-    return [place.problem(("parallel",), message, "write `parallel: 1`, or remove it")]
+    if source.type == "sqlite":
+        message = "found {found}, and the file of type sqlite is read by one connection in one transaction"
+        return [place.problem(("parallel",), message, "write `parallel: 1`, or remove it")]
+    if source.type == "mysql" and source.consistency != "statement":
+        message = "found {found}, and for type mysql one consistent snapshot lives on one connection"
+        hint = "write `parallel: 1`, or `consistency: statement`, and each scan is of a moment of its own"
+        return [place.problem(("parallel",), message, hint)]
+    return []
 
 
 def settings_of(location: Location, tls: Tls | None, directory: Path) -> SourceSettings:

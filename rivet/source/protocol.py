@@ -4,8 +4,9 @@ The contract, in words:
 
 - Everything between entering and leaving a session sees one snapshot, where `Relation.consistency` is
   SNAPSHOT; all connections are read-only and pinned to UTC and to fixed text formats.
-- A session is used from one thread, except that PostgreSQL's may be asked to read, and for the end of a page,
-  from several at once. It never writes, makes no temporary table, and leaves nothing behind.
+- A session is used from one thread, except that those of PostgreSQL and MySQL may be asked to read, and
+  PostgreSQL's for the end of a page, from several at once. It never writes, makes no temporary table, and
+  leaves nothing behind.
 - Every driver error leaves as a `rivet.errors.SourceError` or a subclass, without a secret in it.
 """
 
@@ -173,6 +174,14 @@ class Session(Protocol):
     @property
     def reads_while_asked(self) -> bool:
         """Tell whether a scan may be under way while the session is asked other things."""
+
+    @property
+    def shares_moment(self) -> bool:
+        """Tell whether scans that are read at once see one moment; else each sees its own.
+
+        A relation is then read so where its consistency is NONE, and the rows of each scan are counted in its
+        own snapshot, too.
+        """
 
     @property
     def advised_sorter(self) -> Sorter:

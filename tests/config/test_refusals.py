@@ -445,12 +445,12 @@ CASES = {
         _source("type: mysql, host: h, database: d, parallel: 2"),
         "$.source.parallel",
         "one consistent snapshot lives on one connection",
-        "parallel: 1",
+        "consistency: statement",
     ),
     "sqlite's one connection": (
         _source("type: sqlite, path: x, parallel: 2"),
         "$.source.parallel",
-        "one connection reads the file",
+        "read by one connection",
         "parallel: 1",
     ),
     "other engine": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from rivet.events import Event
 from rivet.outcome import ExportOutcome
 from rivet.run import plan
 from tests.run.running import by_day, run_one, run_well, settings
-from tests.run.trees import NULL, Rows, rows_by_manifest, snapshot
+from tests.run.trees import NULL, Rows, manifests, rows_by_manifest, snapshot
 from tests.servers.database import Account, Database
 from tests.servers.proxy import Proxy, run_proxy
 
@@ -51,6 +52,15 @@ def _create(database: Database, days: str = SHAPES["dense"], *, order: str = "da
     )
 
 
+def _create_in_mariadb(database: Database) -> None:
+    """Make the table `events` in the order of its days."""
+    database.execute(
+        "CREATE TABLE events (id int, created_at datetime, note text, PRIMARY KEY (created_at, id));"
+        "INSERT INTO events SELECT seq, '2024-02-26' + INTERVAL seq * 40 DIV 4001 DAY, REPEAT(MD5(seq), 20)"
+        f" FROM seq_1_to_{ROWS}; ANALYZE TABLE events"
+    )
+
+
 def _rows_by_day(database: Database) -> dict[str, Rows]:
     days: dict[str, Rows] = {}
     for key, moment, note in database.fetch("SELECT id, created_at, note FROM events"):
@@ -73,8 +83,11 @@ def _digests(root: Path) -> dict[str, list[str]]:
 def _await_no_connection(database: Database) -> None:
     """Wait until nobody but who asks is connected."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    ask = f"SELECT 1 FROM pg_stat_activity WHERE datname = '{database.name}' AND application_name = 'rivet'"
-    while database.server.fetch(ask):
+    ask = {
+        "postgres": f"SELECT 1 FROM pg_stat_activity WHERE datname = '{database.name}'",
+        "mysql": f"SELECT 1 FROM information_schema.processlist WHERE db = '{database.name}'",
+    }
+    while database.server.fetch(ask[database.server.source_type]):
         assert time.monotonic() < deadline, "a connection of the run stays open"
         time.sleep(0.01)
 
@@ -264,17 +277,18 @@ def test_a_worker_that_is_cut_off_stops_the_others(
         assert _workers() == []
 
 
-@pytest.mark.parametrize("engine", ["postgres"])
-def test_an_interruption_ends_all_workers(tmp_path: Path, database: Database) -> None:
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_an_interruption_ends_all_workers(tmp_path: Path, database: Database, engine: str) -> None:
     """Nothing is published, and neither a thread nor a connection stays."""
-    _create(database)
+    (_create if engine == "postgres" else _create_in_mariadb)(database)
+    source = _at_once(database, 3) | ({} if engine == "postgres" else {"consistency": "statement"})
 
     def interrupt(event: Event) -> None:
         if event.kind == "progress":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_one(tmp_path, _at_once(database, 3), by_day(tmp_path / "tree"), listener=interrupt)
+        run_one(tmp_path, source, by_day(tmp_path / "tree"), listener=interrupt)
 
     assert not list((tmp_path / "tree").rglob("*.parquet"))
     _await_no_connection(database)
@@ -300,3 +314,62 @@ def test_too_few_connections_are_told(tmp_path: Path, database: Database) -> Non
     _await_no_connection(database)
     database.server.execute(f"ALTER ROLE {few.user} CONNECTION LIMIT 4")
     run_well(tmp_path, source, by_day(tmp_path / "tree"))
+
+
+@pytest.mark.parametrize("engine", ["mariadb"])
+def test_scans_of_several_moments_are_called_so(tmp_path: Path, database: Database) -> None:
+    """Where the user accepts it, MariaDB is read at once, too: into the same files, of no one moment."""
+    _create_in_mariadb(database)
+    accepted = {"consistency": "statement"}
+    run_well(tmp_path, database.source, by_day(tmp_path / "one"))
+    source, export = _at_once(database, 3) | accepted, by_day(tmp_path / "many")
+
+    (planned,) = plan(settings(tmp_path, source, export), listener=lambda _: None)
+    outcome = run_well(tmp_path, source, export, validate=True)
+
+    for told in (planned, outcome):
+        assert (told.scans_at_once, told.consistency) == (3, "none")
+    for warnings in (planned.warnings, outcome.warnings):
+        assert sum("each with a snapshot of its own" in line for line in warnings) == 1
+    assert {m["source"]["consistency"] for m in manifests(tmp_path / "many").values()} == {"statement"}
+    file = json.loads((tmp_path / "many" / "_rivet_export.json").read_text())
+    assert (file["source"]["consistency"], file["row_count"], file["source_rows"]) == ("none", ROWS, ROWS)
+    assert _digests(tmp_path / "many") == _digests(tmp_path / "one")
+
+
+@pytest.mark.parametrize("engine", ["mariadb"])
+def test_rows_written_meanwhile_do_not_fail_scans_of_several_moments(
+    tmp_path: Path, database: Database
+) -> None:
+    """Each scan is held to the count of its own snapshot, and not to that of the plan."""
+    _create_in_mariadb(database)
+
+    def write(event: Event) -> None:
+        if event.kind == "planned":  # before any scan has begun
+            database.execute(
+                "DELETE FROM events WHERE id % 3 = 0; INSERT INTO events VALUES (0, '2024-03-01', '')"
+            )
+
+    source = _at_once(database, 3) | {"consistency": "statement"}
+    outcome = run_well(tmp_path, source, by_day(tmp_path / "tree"), validate=True, listener=write)
+
+    assert outcome.scans_at_once == 3
+    assert rows_by_manifest(tmp_path / "tree") == _rows_by_day(database)
+
+
+@pytest.mark.parametrize("engine", ["mariadb"])
+def test_a_scan_that_is_not_what_was_counted_fails(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The count in a scan's own snapshot is a proof: where it differs, nothing is published."""
+    _create_in_mariadb(database)
+    counting = "rivet.source.mysql.session.scan_count_statement"
+    monkeypatch.setattr(counting, lambda *_: "SELECT COUNT(*) FROM events WHERE id < 5")
+
+    outcome = run_one(
+        tmp_path, _at_once(database, 3) | {"consistency": "statement"}, by_day(tmp_path / "tree")
+    )
+
+    assert (outcome.status, outcome.exit_code) == ("failed", 4)
+    assert "were counted in its own snapshot" in (outcome.error or "")
+    assert not list((tmp_path / "tree").rglob("*.parquet"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,7 @@ from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.mysql import changes, describing
+from rivet.source.mysql.apart import ApartBatches
 from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
 from rivet.source.mysql.chunk_questions import MysqlChunking
 from rivet.source.mysql.chunking import chunk_reading
@@ -25,20 +26,29 @@ from rivet.source.mysql.statements import (
     own_relation,
     probe_statement,
     read_statement,
+    scan_count_statement,
 )
-from rivet.source.protocol import Batches, Probe, Relation, Request
+from rivet.source.protocol import Batches, Consistency, Probe, Relation, Request
 
 _MOMENT = re.compile(rb"(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
 
 
 class MysqlSession:
-    """See the protocol of sessions."""
+    """See the protocol of sessions.
 
+    Args:
+        begin: Opens a further connection, with a snapshot of its own.
+    """
+
+    shares_moment = False
     reads_while_asked = False  # its snapshot is one connection
     advised_sorter = Sorter.RIVET  # MariaDB's own sort of whole rows takes longer than all the rest
 
-    def __init__(self, control: Control, reader: SnapshotReader, engine: str) -> None:
+    def __init__(
+        self, control: Control, reader: SnapshotReader, engine: str, begin: Callable[[], SnapshotReader]
+    ) -> None:
         self._control = control
+        self._begin = begin
         self._reader = reader
         self._engine = engine
 
@@ -151,9 +161,16 @@ class MysqlSession:
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
     ) -> Batches:
         """Read a scan; see the protocol."""
+        own = own_relation(relation)
         read = read_statement if scan.chunk is None else chunk_reading
-        reading = read(own_relation(relation), columns, column, scan)
-        return MysqlBatches(self._reader, reading, columns, relation.row_names(column))
+        reading = read(own, columns, column, scan)
+
+        def on(reader: SnapshotReader) -> MysqlBatches:
+            return MysqlBatches(reader, reading, columns, relation.row_names(column))
+
+        if relation.consistency is not Consistency.NONE:
+            return on(self._reader)
+        return ApartBatches(self._begin, scan_count_statement(own, column, scan), on)
 
     def _plan(self, statement: str, doing: str) -> list[dict[str, Any]]:
         with translated(doing), self._control.connection() as connection:

@@ -36,5 +36,6 @@ class MysqlSource:
             # Where the config says nothing of TLS, PyMySQL takes it if the server has it; asyncmy follows.
             secured = control.login.tls or Tls("require" if is_encrypted(connection) else "disable")
         engine = "mariadb" if "mariadb" in version.lower() else "mysql"
-        with closing(SnapshotReader(control, ssl_context(secured))) as reader:
-            yield MysqlSession(control, reader, engine)
+        context, readers = ssl_context(secured), self._settings.parallel
+        with closing(SnapshotReader(control, context)) as reader:
+            yield MysqlSession(control, reader, engine, lambda: SnapshotReader(control, context, readers))

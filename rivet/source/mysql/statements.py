@@ -134,6 +134,12 @@ def piece_number(column: Column, day_edges: Sequence[int]) -> str:
     return " + ".join(days)
 
 
+def scan_count_statement(relation: MysqlRelation, column: Column | None, scan: Scan) -> str:
+    """Ask for the number of a scan's rows."""
+    conditions = [] if column is None else window_conditions(column, scan, relation)
+    return f"SELECT COUNT(*) FROM {relation.from_item}{where(conditions)}"
+
+
 def read_statement(
     relation: MysqlRelation, columns: Sequence[Column], column: Column | None, scan: Scan
 ) -> Reading:

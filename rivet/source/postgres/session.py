@@ -49,6 +49,7 @@ class PostgresSession:
     """
 
     engine = "postgres"
+    shares_moment = True
     reads_while_asked = True
     advised_sorter = Sorter.RIVET
 

@@ -38,6 +38,7 @@ class SqliteSession:
     """See the protocol of sessions."""
 
     engine = "sqlite"
+    shares_moment = True
     reads_while_asked = False
     advised_sorter = Sorter.SOURCE
 
