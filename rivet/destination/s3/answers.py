@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rivet.destination.s3.bounded import Pace
+from rivet.destination.s3.bounded import Pace, must_be_final
 
 if TYPE_CHECKING:
     import socket
@@ -20,6 +20,8 @@ _READ_BYTES = 64 * 1024
 # What stores send: the length is known and there is nothing before it.
 _PLAIN = re.compile(rb"HTTP/1\.1 ([2-5][0-9][0-9])(?: [^\r\n]*)?\r\n((?:[!-9;-~]+:[^\r\n]*\r\n)+)\r\n")
 _LENGTH = re.compile("[0-9]{1,15}")
+# What they say of a length is of a body that does not come: RFC 9112, section 6.3.
+_WITHOUT_BODY = frozenset({b"204", b"304"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def read_answer(sock: socket.socket, method: str, pace: Pace) -> Answer:
 def _plain(begun: bytes) -> tuple[int, dict[str, str], bytes] | None:
     """Take a plain answer apart: its status, its headers, and what has come of its body."""
     found = _PLAIN.match(begun)
-    if found is None:
+    if found is None or found[1] in _WITHOUT_BODY:
         return None
     headers: dict[str, str] = {}
     for line in found[2].decode("latin-1").split("\r\n")[:-1]:
@@ -91,6 +93,9 @@ def _any_answer(sock: socket.socket, begun: bytes, method: str, pace: Pace) -> A
     """Read an answer by the standard library, from its beginning."""
     answer = http.client.HTTPResponse(cast("Any", _Begun(begun, sock, pace)), method=method)
     answer.begin()
+    must_be_final(answer.status)
+    if len(set(answer.headers.get_all("content-length", []))) > 1:
+        raise http.client.HTTPException("two lengths of one answer")
     headers = {name.lower(): value for name, value in answer.getheaders()}
     return Answer(answer.status, headers, answer.read(), is_last=answer.will_close)
 

@@ -43,7 +43,20 @@ def bounded_answer(seconds: float) -> type[http.client.HTTPResponse]:
             super().__init__(*args, **more)
             self.fp = io.BufferedReader(_Paced(Pace(seconds), self.fp.detach()))
 
+        def begin(self) -> None:
+            super().begin()
+            must_be_final(self.status)
+
     return Bounded
+
+
+def must_be_final(status: int) -> None:
+    """Raise `HTTPException` where another answer to the same request is still to come.
+
+    The standard library waits for that after status 100 alone, and takes 103 for the end.
+    """
+    if status < 200:
+        raise http.client.HTTPException(f"an answer that is none yet, of status {status}, was not asked for")
 
 
 class _Paced(io.RawIOBase):

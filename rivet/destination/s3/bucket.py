@@ -180,7 +180,7 @@ class S3Bucket:
         found = None
         with suppress(DestinationError):  # what is wrong is told best by the request that matters
             found = self._connection.head(key)
-        if found is None or found["ContentLength"] != size_bytes:
+        if found is None or found.get("ContentLength") != size_bytes:
             return False
         etag = found.get("ETag", "").strip('"')
         return is_digest(found, etag) and etag == digest.hex()

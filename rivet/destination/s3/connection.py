@@ -112,10 +112,14 @@ class S3Connection:
         """
         asked = self._ask_straight("get_object", "read", key, **arguments)
         if asked is not None:
-            return asked[1], asked[0]
-        answer = self.request("get_object", "read", key, **arguments)
-        with self.translator.translated("read", key), closing(answer["Body"]) as body:
-            return body.read(), answer
+            answer, data = asked
+        else:
+            answer = self.request("get_object", "read", key, **arguments)
+            with self.translator.translated("read", key), closing(answer["Body"]) as body:
+                data = body.read()
+        if "Range" not in arguments and "ContentRange" in answer:  # a piece that nobody has asked for
+            raise self.translator.garbled("read", key)
+        return data, answer
 
     def head(self, key: str) -> Any | None:
         """Tell of an object without its bytes; None where there is none."""

@@ -38,4 +38,4 @@ def copy(connection: S3Connection, key: str, to: str, size_bytes: int) -> None:
 
 def _size(connection: S3Connection, key: str) -> int | None:
     found = connection.head(key)
-    return None if found is None else int(found["ContentLength"])
+    return None if found is None else int(connection.told(found, "ContentLength", "look at", key))

@@ -113,7 +113,7 @@ class S3Upload:
         Its ETag tells the rest, where those of the parts were digests and it is spelt as S3 does.
         """
         found: dict[str, Any] | None = self._connection.head(self._key)
-        if found is None or found["ContentLength"] != self._size_bytes:
+        if found is None or found.get("ContentLength") != self._size_bytes:
             return False
         etag = found.get("ETag", "").strip('"')
         are_digests = all(told.strip('"') == digest.hex() for told, digest in self._parts.values())
