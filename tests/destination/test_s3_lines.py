@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from hashlib import md5
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ import pytest
 from rivet.config.settings import S3DestinationSettings, Secret
 from rivet.destination.s3.destination import S3Destination
 from rivet.destination.store.retrying import Patience
-from rivet.errors import DestinationError, DestinationUnavailable
+from rivet.errors import DestinationDenied, DestinationError, DestinationUnavailable
 from tests.destination.stores import names
 
 ONCE = Patience(attempts=1, first_attempts=1)
@@ -180,6 +183,34 @@ def test_a_bucket_in_the_name_of_the_host(
     wanted = ("/day%3D1/manifest.json", f"lake.store.invalid:{port}")
     assert [each[1:3] for each in line.asked if "list-type" not in each[1]] == [wanted, wanted]
     assert not line.asked[-1][3]
+
+
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_credentials_that_are_renewed_too_late(
+    line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_warm: bool
+) -> None:
+    """Where what the SDK's chain gives has expired already, that is said, at the start and later."""
+    keys = {"Version": 1, "AccessKeyId": "key", "SecretAccessKey": "s3cret", "SessionToken": "t0ken"}
+    given, file = tmp_path / "given.json", tmp_path / "config"
+    file.write_text(f"[profile nightly]\ncredential_process = cat {given}\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
+
+    def give(minutes: int) -> None:
+        ends_at = (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat()
+        given.write_text(json.dumps({**keys, "Expiration": ends_at}))
+
+    give(5 if is_warm else -5)  # so soon that the SDK renews at each request
+    more: dict[str, Any] = {"profile": "nightly", "access_key": None, "secret_key": None}
+    with _destination(line.url, ONCE, is_warm=is_warm, **more) as destination:
+        give(-5)
+        for work in (
+            lambda: destination.put(NAME, DATA),
+            lambda: destination.read(NAME),
+            lambda: names(destination),
+        ):
+            with pytest.raises(DestinationDenied, match="the credentials have expired") as caught:
+                work()
+            assert (caught.value.exit_code, caught.value.hint) == (2, "renew them, then run again")
 
 
 @contextmanager

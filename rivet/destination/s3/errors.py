@@ -12,7 +12,7 @@ from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError as TransportError
 
-from rivet.destination.s3.meanings import BUCKET, GARBLED, REGION, meaning_of
+from rivet.destination.s3.meanings import BUCKET, GARBLED, REGION, is_of_renewal, meaning_of
 from rivet.destination.s3.meanings import code_of as code_of
 from rivet.errors import ObjectNotFound, RivetError
 
@@ -40,6 +40,10 @@ class Translator:
         try:
             yield
         except _RAISED as exc:
+            raise self._error(action, key, exc) from exc
+        except RuntimeError as exc:
+            if not is_of_renewal(exc):
+                raise
             raise self._error(action, key, exc) from exc
         except LookupError as exc:  # the SDK takes for granted what an answer must hold
             raise self.garbled(action, key) from exc

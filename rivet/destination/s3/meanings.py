@@ -210,6 +210,7 @@ _BY_CLASS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], Me
     ),
     ((sdk.ConnectTimeoutError, sdk.ReadTimeoutError), _SILENT),
     ((sdk.EndpointConnectionError, sdk.ProxyConnectionError), _UNREACHABLE),
+    ((RuntimeError,), _EXPIRED),
     ((ResponseParserError,), GARBLED),
     ((sdk.HTTPClientError, sdk.ConnectionError, sdk.IncompleteReadError, TransportError, OSError), _CUT),
 )
@@ -218,6 +219,11 @@ _BY_CLASS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], Me
 def code_of(exc: BaseException | None) -> str:
     """Give the store's code for what an error of Rivet's was raised from, or nothing."""
     return str(exc.response.get("Error", {}).get("Code", "")) if isinstance(exc, sdk.ClientError) else ""
+
+
+def is_of_renewal(exc: RuntimeError) -> bool:
+    """Tell whether this is the SDK's own error of credentials that have expired when its chain gives them."""
+    return "credentials are still expired" in str(exc)
 
 
 def meaning_of(exc: Exception) -> tuple[Meaning, str]:
