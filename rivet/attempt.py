@@ -11,7 +11,8 @@ from rivet.adding import Addition, addition_of
 from rivet.ahead import ReadAhead
 from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
-from rivet.export.passing import Read, RowTaker, run_scans
+from rivet.export.chunk_keeping import ChunkLine, Keeping
+from rivet.export.passing import Read, run_scans
 from rivet.export.scan import Account, prove, prove_windows
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
@@ -19,6 +20,7 @@ from rivet.export.workers import run_at_once
 from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
 from rivet.manifest.model import ExportFile, PartitionEntry
+from rivet.noting import notes_of
 from rivet.outcome import ExportOutcome, worst_exit_code
 from rivet.plan.changes import changed_columns
 from rivet.plan.scans import Scan
@@ -34,6 +36,7 @@ from rivet.reading import rows_expected, scans_alone
 from rivet.record import Record
 from rivet.resuming import finished_told, require_finished
 from rivet.selecting import watermark_of
+from rivet.source.protocol import Consistency
 from rivet.staging import shape_of, stager_of
 from rivet.telling import Telling
 
@@ -72,6 +75,7 @@ class Attempt:
         self._finished_before = finished
         self._keep_going = keep_going
         self._account = Account()
+        self._notes = notes_of(record, prepared)
         self._adding: Addition | None = None
         self._telling = Telling(
             listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
@@ -98,7 +102,8 @@ class Attempt:
         self._turn.hold()
         self._telling.plan(self._warnings)
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
-        self._tree = recover(self._record.destination, self._layout, self._tree, self._turn)
+        tree = replace(self._tree, spared=self._prepared.left_by)
+        self._tree = recover(self._record.destination, self._layout, tree, self._turn)
         require_finished(self._finished_before, self._tree.entries)
         self._adding = addition_of(self._record, self._prepared, self._tree)
         publisher = Publisher(
@@ -112,6 +117,8 @@ class Attempt:
         )
         publisher.begin()
         try:
+            if self._notes is not None:
+                self._notes.take_over()
             with self._stager() as stager:
                 self._scan(ahead, stager, publisher)
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
@@ -119,17 +126,24 @@ class Attempt:
         except BaseException as error:
             with suppress(RivetError):
                 # What did not add up in the end may be wrong in what was published before.
-                publisher.abandon(doubtful=isinstance(error, IntegrityError))
+                self._abandon(publisher, doubtful=isinstance(error, IntegrityError))
             has_published = publisher.tally.written or publisher.tally.removed
             if isinstance(error, SourceUnavailable) and has_published and self._export.resume == "redo":
                 # Of two moments, one is published already: the next run reads all of one moment again.
                 raise SourceStopped(str(error), hint=error.hint) from error
             raise
 
+    def _abandon(self, publisher: Publisher, *, doubtful: bool) -> None:
+        notes = self._notes
+        if notes is not None and doubtful:
+            notes.give_up()
+        publisher.abandon(doubtful=doubtful, keeps=notes is not None and notes.is_held and not doubtful)
+
     def _stager(self) -> Stager:
         at_once, adding = self._prepared.at_once, self._adding
         if adding is None:
-            return stager_of(self._record, self._account.unrepresentable, at_once)
+            lasts = self._notes is not None
+            return stager_of(self._record, self._account.unrepresentable, at_once, lasts=lasts)
         return stager_of(self._record, adding.unrepresentable, at_once, adding.extended)
 
     def _scan(self, ahead: ReadAhead, stager: Stager, publisher: Publisher) -> None:
@@ -154,7 +168,11 @@ class Attempt:
                 stager.release(partitions)
 
         def pass_on(
-            scans: Sequence[Scan], read: Read, taker: RowTaker, on_rows: Callable[[int], None], first: int = 1
+            scans: Sequence[Scan],
+            read: Read,
+            taker: ChunkLine,
+            on_rows: Callable[[int], None],
+            first: int = 1,
         ) -> None:
             run_scans(
                 scans if self._described.is_steady else [replace(s, expected_rows=None) for s in scans],
@@ -168,6 +186,7 @@ class Attempt:
                 alone=self._alone,
                 on_rows=on_rows,
                 on_passed=on_passed,
+                keeping=None if self._notes is None else Keeping(self._notes, taker),
                 first=first,
                 of=len(self._prepared.scans),
             )
@@ -186,7 +205,8 @@ class Attempt:
             axis=self._axis,
             null_path=null_path,
             expected=rows_expected(self._prepared, self._account.failed),
-            whole=self._prepared.reads_everything and not self._account.failed,
+            whole=self._prepared.reads_everything and not (self._account.failed or self._prepared.taken),
+            of_one_moment=not self._prepared.taken,
         )
 
     def _alone(self, scan: Scan) -> dict[str, Scan] | None:
@@ -219,7 +239,8 @@ class Attempt:
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
-        finished = publisher.complete(self._finished(publisher.failures.errors))
+        ended = self._finished(publisher.failures.errors)
+        finished = publisher.complete(ended, keeps=self._notes is not None)
         null_rows = sum(p.row_count for p in finished.partitions if p.value == NULL_VALUE)
         tally = publisher.tally
         self._telling.published(
@@ -253,10 +274,10 @@ class Attempt:
             ),
             unrepresentable_rows=finished.unrepresentable_rows,
             bytes_written=tally.bytes_written,
-            scans=len(self._prepared.scans),
+            scans=len(prepared.queries),
             scans_at_once=self._prepared.at_once,
             scan_rows=self._prepared.scan_rows,
-            consistency=self._described.relation.consistency.value,
+            consistency=self._consistency.value,
             warnings=(*self._warnings, *self._record.destination.warnings),
             error=error,
             hint=hint,
@@ -275,12 +296,18 @@ class Attempt:
             return self._record.finished(self._span, probe.rows, probe.null_partition_rows, rows)
         if prepared.selection.is_everything:
             null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
-            return self._record.finished(account.span, account.rows, null_rows, account.unrepresentable_rows)
+            ended = self._record.finished(account.span, account.rows, null_rows, account.unrepresentable_rows)
+            return replace(ended, source=replace(ended.source, consistency=self._consistency.value))
         unread = [entry for entry in self._tree.entries.values() if not prepared.is_selected(entry)]
         rows = account.unrepresentable_rows_written + unrepresentable_unread(
             self._record.destination, self._layout, self._tree, unread
         )
-        return self._record.finished_in_part(self._span, rows, beside_others=bool(unread))
+        return self._record.finished_in_part(self._span, rows, beside_others=bool(unread or prepared.taken))
+
+    @property
+    def _consistency(self) -> Consistency:
+        """Give that of all rows: those of chunks that were taken over are of another moment."""
+        return Consistency.NONE if self._prepared.taken else self._described.relation.consistency
 
     @property
     def _span(self) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from rivet.ahead import ReadAhead
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
+from rivet.continuing import chunks_digest, with_kept_chunks
 from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
@@ -125,6 +126,15 @@ def _run(
         )
         if chosen.is_narrowed:
             prepared = spanned(session, export, described, prepared, tree.entries.values())
+        sha256 = settings_digest(export, described, context.source.label)
+        prepared = with_kept_chunks(
+            session,
+            export,
+            prepared,
+            destination=destination,
+            tree=tree,
+            settings_sha256=chunks_digest(sha256, export),
+        )
         prepared = shared(session, export, prepared, context.workers)
         # What writes and publishes takes its time to load, in which the source is at work.
         from rivet.attempt import Attempt
@@ -139,7 +149,7 @@ def _run(
             context.run_id,
             started_at,
             context.clock,
-            settings_sha256=settings_digest(export, described, context.source.label),
+            settings_sha256=sha256,
             attempt=attempt,
             watermark=watermark_after(chosen, tree),
         )

@@ -53,7 +53,7 @@ def with_plan(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
             partitions.append((layout.partition(None), probe.null_partition_rows))
     chunks = {
         layout.partition(None if axis is None or start is None else axis.window_of(start)).path: count
-        for start, count in Counter(s.start for s in prepared.scans if s.chunk is not None).items()
+        for start, count in Counter(s.start for s in prepared.queries if s.chunk is not None).items()
     }
     return replace(
         outcome,
@@ -66,7 +66,7 @@ def with_plan(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
             PlannedPartition(t.value, t.path, rows, chunks.get(t.path)) for t, rows in partitions
         ),
         consistency=prepared.described.relation.consistency.value,
-        scans=prepared.scans,
+        scans=prepared.queries,
         scans_at_once=prepared.at_once,
         sort_bytes=prepared.sort_bytes,
         warnings=(

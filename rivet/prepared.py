@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from rivet.described import Described
+from rivet.manifest.chunk_note import KeptChunk
 from rivet.manifest.model import PartitionEntry
 from rivet.plan.cursor import CursorValue
 from rivet.plan.scans import Reach, Scan, WindowCount
@@ -29,6 +31,8 @@ class Prepared:
             None.
         taken: The chunks among the scans that an earlier run has finished, and this one does not read.
         left_by: Runs that have left such chunks, taken over or not.
+        taken: The chunks among the scans that an earlier run has finished, and this one does not read.
+        left_by: Runs that have left such chunks, taken over or not.
         why: What the selection comes from, for people; empty where all is read as a matter of course.
         at_once: Scans that are read at once, each on a connection of its own.
     """
@@ -45,12 +49,19 @@ class Prepared:
     adds_from: CursorValue | None = None
     why: str = ""
     at_once: int = 1
+    taken: Mapping[Scan, KeptChunk] = field(default_factory=dict)
+    left_by: frozenset[str] = frozenset()
 
     @property
     def scan_rows(self) -> tuple[int, int] | None:
         """Give the rows of the smallest and the largest scan; None where those of one are not known."""
         rows = [scan.expected_rows for scan in self.scans if scan.expected_rows is not None]
         return (min(rows), max(rows)) if rows and len(rows) == len(self.scans) else None
+
+    @property
+    def queries(self) -> tuple[Scan, ...]:
+        """Give the scans that ask the source for rows."""
+        return tuple(scan for scan in self.scans if scan not in self.taken)
 
     @property
     def reads_everything(self) -> bool:

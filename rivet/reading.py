@@ -19,9 +19,10 @@ def rows_expected(prepared: Prepared, failed: Collection[str]) -> dict[str, int]
     """
     counts, layout = prepared.counts_read, prepared.described.layout
     if counts is None:
-        return None
+        # Of chunks that are of several moments the number alone is compared.
+        return {layout.partition(None).path: prepared.probe.rows} if prepared.taken else None
     expected = {layout.partition(c.window).path: c.rows for c in counts}
-    if (failed or not prepared.reads_everything) and prepared.selection.nulls:
+    if (failed or prepared.taken or not prepared.reads_everything) and prepared.selection.nulls:
         expected[layout.partition(None).path] = prepared.probe.null_partition_rows
     return {path: rows for path, rows in expected.items() if path not in failed}
 

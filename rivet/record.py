@@ -138,7 +138,7 @@ class Record:
             mode=self.export.mode,
             started_at=begun_at,
             finished_at=self.clock(),
-            source=self._source_of_partition(),
+            source=self._source_of(facts),
             partition=self._partition(partition),
             destination={"kind": self.destination.kind, "uri": self.destination.uri + partition.path},
             format="parquet",
@@ -174,9 +174,12 @@ class Record:
             {"attempt": self.attempt} if self.attempt > 1 else {},
         )
 
-    def _source_of_partition(self) -> SourceFacts:
-        """Say of a partition that one scan has read it, where others were read at other moments."""
+    def _source_of(self, parts: Sequence[Part]) -> SourceFacts:
+        """Say of a partition of which moment it is: chunks may be of several, and one scan is of its own."""
         source = self._source()
+        moments = {(part.extra.get("read_by"), part.extra.get("read_in_attempt")) for part in parts}
+        if len(moments) > 1:
+            return replace(source, consistency=Consistency.NONE.value)
         if source.consistency != Consistency.NONE.value:
             return source
         return replace(source, consistency=Consistency.STATEMENT.value)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from rivet.clock import Clock, new_run_id, utc_now
 from rivet.config.read_settings import EVERY_WINDOW, AskedWindows
 from rivet.config.settings import ExportSettings, Settings
+from rivet.continuing import chunks_digest, with_kept_chunks
 from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
@@ -25,7 +26,7 @@ from rivet.plan.resolve import near_miss
 from rivet.planned import outcome_of, with_plan
 from rivet.prepare import prepare, refuse_vanished, spanned
 from rivet.publish.tree import read_tree
-from rivet.resuming import finished_partitions, finished_told, without_finished
+from rivet.resuming import finished_partitions, finished_told, settings_digest, without_finished
 from rivet.selecting import choose
 from rivet.shared import shared
 from rivet.source.opening import open_source
@@ -139,6 +140,10 @@ def plan(
             )
             if chosen.is_narrowed:
                 prepared = spanned(session, export, described, prepared, tree.entries.values())
+            sha256 = chunks_digest(settings_digest(export, described, source.label), export)
+            prepared = with_kept_chunks(
+                session, export, prepared, destination=destination, tree=tree, settings_sha256=sha256
+            )
             prepared = shared(session, export, prepared, settings.source.parallel)
             refuse_vanished(export, prepared, tree.entries.values())
         outcome = outcome_of(described, export.name, source=source.label, destination=destination.uri)

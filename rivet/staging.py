@@ -28,6 +28,8 @@ def stager_of(
     unrepresentable: Mapping[str, Mapping[str, int]],
     at_once: int = 1,
     extend: Callable[[Partition, Manifest], Manifest] = lambda _, manifest: manifest,
+    *,
+    lasts: bool = False,
 ) -> Stager:
     """Make what stages the rows of an export, and describes them as the record does.
 
@@ -35,6 +37,7 @@ def stager_of(
         at_once: Scans that are read at once; each of several has one encoder.
         unrepresentable: Rows by path and column with NULL for a value that cannot be represented, as they are
             counted by the time a partition ends.
+        lasts: Parts are staged so as to outlast the run, should it fail.
         extend: Adds to a partition's manifest what stands in it, where rows are added to that.
     """
     export, described, destination = record.export, record.described, record.destination
@@ -59,4 +62,5 @@ def stager_of(
         ),
         clock=record.clock,
         encoders=max(ENCODERS, at_once),
+        stage_part=(lambda path: destination.stage_lasting(path, record.run_id)) if lasts else None,
     )

@@ -29,7 +29,7 @@ class Telling:
         """Tell what there is to know beforehand, and what was planned."""
         for warning in warnings:
             self._listener(Event("warning", self._name, warning))
-        described, probe, scans = self._prepared.described, self._prepared.probe, len(self._prepared.scans)
+        described, probe, scans = self._prepared.described, self._prepared.probe, len(self._prepared.queries)
         facts: dict[str, object] = {
             "rows": probe.rows,
             "null_rows": probe.null_partition_rows,

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ class Staged(Protocol):
         """Drop it; safe to call twice, before `finish`, and after it was published, when it does nothing."""
 
 
+@runtime_checkable
 class Lasting(Staged, Protocol):
     """A staged object that outlives its process; `discard` leaves it, and so does publishing it."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from rivet.export.staged import StagedFile
 
@@ -40,12 +41,25 @@ class Finisher:
         self._pool = ThreadPoolExecutor(_FINISHING_THREADS, "rivet-finish")
         self._slots = threading.Semaphore(_UNFINISHED_FILES)
         self._waiting = threading.Lock()
+        self._handing = threading.Lock()
+        self._under_way: set[Future[None]] = set()
         self._failure: BaseException | None = None
 
     def submit(self, file: StagedFile) -> None:
         """Have a file made durable, as soon as there is room for one more."""
-        self._slots.acquire()
-        self._pool.submit(self._run, file)
+        self._hand_over(file.finish)
+
+    def then(self, work: Callable[[], None]) -> None:
+        """Have work done once all that was handed over so far is done; not where any of it failed."""
+        with self._handing:
+            before = tuple(self._under_way)
+
+        def after() -> None:
+            wait(before)  # what was handed over earlier has a thread already, or has had one
+            if self._failure is None:
+                work()
+
+        self._hand_over(after)
 
     def raise_failure(self) -> None:
         """Raise the first failure, if there was one."""
@@ -64,9 +78,16 @@ class Finisher:
         """Wait for the threads, and end them."""
         self._pool.shutdown(wait=True)
 
-    def _run(self, file: StagedFile) -> None:
+    def _hand_over(self, work: Callable[[], None]) -> None:
+        self._slots.acquire()
+        with self._handing:
+            done = self._pool.submit(self._run, work)
+            self._under_way.add(done)
+        done.add_done_callback(self._under_way.discard)
+
+    def _run(self, work: Callable[[], None]) -> None:
         try:
-            file.finish()
+            work()
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
             self._failure = self._failure or error
         finally:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
 
+from rivet.export.chunk_keeping import Noted, TakenChunk, TakenPart
 from rivet.export.finishing import Budget, Finisher
 from rivet.export.parts import ROW_GROUP_ROWS, ParquetSettings, PartitionWriter
 from rivet.export.row_groups import RowGroup
-from rivet.export.staged import StagedFile
+from rivet.export.staged import StagedFile, StagedPart
 from rivet.plan.layout import Partition
 
 
@@ -38,6 +40,9 @@ class Works(Protocol):
         self, partition: Partition, number: int, files: list[StagedFile]
     ) -> tuple[str, StagedFile]:
         """Begin a part's file, and give its name too."""
+
+    def take_part(self, partition: Partition, part: TakenPart, number: int) -> StagedPart:
+        """Give a part that was staged before its number and name."""
 
     def close(self, ended: OpenPartition) -> None:
         """Have a partition's manifest and marker made, once its encoder is done."""
@@ -78,10 +83,35 @@ class Line:
             RivetError: What the encoder or the destination ran into since the last call.
         """
         if self._open is None or self._open.partition.path != partition.path:
-            self._open = self._begun(partition, rows.schema)
-        while (rows := self._open.gathered.fill(rows)).num_rows:
-            self._encode_gathered(self._open)
-            self._open.gathered = self._row_group()
+            self._begin(partition)
+        opened = self._begun
+        while (rows := opened.gathered.fill(rows)).num_rows:
+            self._encode_gathered(opened)
+            opened.gathered = self._row_group()
+
+    def end_chunk(self, noted: Noted) -> None:
+        """End the part under way with the rows so far, and have the parts of the chunk noted when durable."""
+        opened, finisher = self._begun, self._works.finisher
+        self._encode_gathered(opened)
+        opened.gathered = self._row_group()
+
+        def end() -> None:
+            parts = opened.writer.end_chunk()
+            finisher.then(lambda: noted(parts))
+
+        self._encoding.append(opened.encoder.submit(end))
+
+    def take_over(self, partition: Partition, chunk: TakenChunk) -> None:
+        """Put the parts of a chunk that is not read behind those of its partition."""
+        if self._open is None or self._open.partition.path != partition.path:
+            self._begin(partition)
+        opened, works = self._begun, self._works
+
+        def take() -> None:
+            for part in chunk.parts:
+                opened.writer.add(partial(works.take_part, partition, part))
+
+        self._encoding.append(opened.encoder.submit(take))
 
     def end_partition(self) -> None:
         """End the partition under way, if there is one; a later row of it would be a second partition."""
@@ -104,23 +134,31 @@ class Line:
         for encoded in tuple(self._encoding):
             encoded.result()
 
-    def _begun(self, partition: Partition, schema: pa.Schema) -> OpenPartition:
+    @property
+    def _begun(self) -> OpenPartition:
+        assert self._open is not None  # noqa: S101 - for mypy: rows of it have come
+        return self._open
+
+    def _begin(self, partition: Partition) -> None:
         self.end_partition()
         files: list[StagedFile] = []
         works = self._works
         writer = PartitionWriter(
-            schema,
             works.settings,
             lambda number: works.begin_part(partition, number, files),
             works.finisher.submit,
         )
-        return OpenPartition(partition, writer, works.clock(), self._row_group(), next(self._encoders), files)
+        self._open = OpenPartition(
+            partition, writer, works.clock(), self._row_group(), next(self._encoders), files
+        )
 
     def _row_group(self) -> RowGroup:
         return RowGroup(ROW_GROUP_ROWS, self._works.settings.row_group_bytes)
 
     def _encode_gathered(self, partition: OpenPartition) -> None:
         rows, writer, budget = partition.gathered, partition.writer, self._works.budget
+        if rows.is_empty:
+            return
         self._encoding = [f for f in self._encoding if not _succeeded(f)]
         self._works.finisher.raise_failure()
         budget.take(rows.size_bytes)

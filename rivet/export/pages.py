@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_NO_ROWS = "a page of chunk_by_key gave no rows, and there should be some behind it"
+_RUN_AGAIN = "run the export again; if it fails again, report it"
+
+
 class Pages:
     """Reads the chunks of an export in order."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._before: tuple[Scan, _Watched] | None = None
+        self._before: ChunkBatches | None = None
 
     def read(self, relation: Relation, column: Column | None, scan: Scan) -> AbstractContextManager[Batches]:
         """Read a chunk; a page that follows another needs that one to have been read to its end.
@@ -33,28 +37,50 @@ class Pages:
         """
         chunk = scan.chunk
         if isinstance(chunk, ChunkPage) and chunk.follows:
-            scan = replace(scan, chunk=replace(chunk, after=self._end(relation, column)))
-        watched = _Watched(self._session.read(relation, relation.columns, column, scan))
-        self._before = scan, watched
-        return watched
-
-    def _end(self, relation: Relation, column: Column | None) -> tuple[str, ...]:
-        if self._before is None or self._before[1].last is None:
-            raise IntegrityError(
-                "a page of chunk_by_key gave no rows, and there should be some behind it",
-                hint="run the export again; if it fails again, report it",
-            )
-        scan, watched = self._before
-        return self._session.chunking.page_end(relation, column, scan, watched.last)
+            if self._before is None:
+                raise IntegrityError(_NO_ROWS, hint=_RUN_AGAIN)
+            scan = replace(scan, chunk=replace(chunk, after=self._before.end()))
+        reading = self._session.read(relation, relation.columns, column, scan)
+        self._before = ChunkBatches(
+            reading, scan, lambda last: self._session.chunking.page_end(relation, column, scan, last)
+        )
+        return self._before
 
 
-class _Watched(AbstractContextManager["_Watched"]):
-    """Batches, of which the last row is kept."""
+class ChunkBatches(AbstractContextManager["ChunkBatches"]):
+    """The batches of a chunk, of which the last row is kept.
 
-    def __init__(self, reading: AbstractContextManager[Batches]) -> None:
+    Args:
+        end_of: Gives the key of a page's last row.
+
+    Attributes:
+        scan: As it is read; of a page it says behind which key.
+    """
+
+    def __init__(
+        self,
+        reading: AbstractContextManager[Batches],
+        scan: Scan,
+        end_of: Callable[[pa.RecordBatch], tuple[str, ...]],
+    ) -> None:
+        self.scan = scan
         self._reading = reading
+        self._end_of = end_of
+        self._end: tuple[str, ...] | None = None
         self._batches: Batches | None = None
-        self.last: pa.RecordBatch | None = None
+        self._last: pa.RecordBatch | None = None
+
+    def end(self) -> tuple[str, ...]:
+        """Give the key of a page's last row, once the page has been read.
+
+        Raises:
+            IntegrityError: It gave no rows.
+        """
+        if self._end is None:
+            if self._last is None:
+                raise IntegrityError(_NO_ROWS, hint=_RUN_AGAIN)
+            self._end, self._last = self._end_of(self._last), None
+        return self._end
 
     def __enter__(self) -> Self:
         self._batches = self._reading.__enter__()
@@ -68,7 +94,7 @@ class _Watched(AbstractContextManager["_Watched"]):
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         assert self._batches is not None  # noqa: S101 - for mypy: it has been entered
         for batch in self._batches:
-            self.last = batch.slice(batch.num_rows - 1)
+            self._last = batch.slice(batch.num_rows - 1)
             yield batch
 
     @property

@@ -74,16 +74,15 @@ class PartitionWriter:
 
     def __init__(
         self,
-        schema: pa.Schema,
         settings: ParquetSettings,
         stage: Callable[[int], tuple[str, StagedFile]],
         finish: Callable[[StagedFile], object],
     ) -> None:
-        self._schema = schema
         self._settings = settings
         self._stage = stage
         self._finish = finish
         self._parts: list[StagedPart] = []
+        self._noted = 0
         self._open: _OpenPart | None = None
 
     def write(self, rows: RowGroup) -> None:
@@ -93,8 +92,20 @@ class PartitionWriter:
         table = rows.table()
         if self._open is None:
             name, file = self._stage(len(self._parts))
-            self._open = _OpenPart(name, file, self._schema, self._settings, table)
+            self._open = _OpenPart(name, file, table.schema, self._settings, table)
         self._open.write(table)
+
+    def end_chunk(self) -> tuple[StagedPart, ...]:
+        """End the part under way, and give the parts since this was last called."""
+        self._end_part()
+        ended, self._noted = tuple(self._parts[self._noted :]), len(self._parts)
+        return ended
+
+    def add(self, take: Callable[[int], StagedPart]) -> None:
+        """Put a part behind the others that was written before; its number is given when it is taken."""
+        self._end_part()
+        self._parts.append(take(len(self._parts)))
+        self._noted = len(self._parts)
 
     def close(self) -> tuple[StagedPart, ...]:
         """End the last part and give all of them; the row groups written are all in."""
@@ -117,7 +128,7 @@ class PartitionWriter:
             maximum=self._settings.format(part.last),
             extra={} if part.range is None else part.range.to_json(),
         )
-        self._parts.append(StagedPart(facts, part.file))
+        self._parts.append(StagedPart(facts, part.file, part.first, part.last))
 
 
 class _OpenPart:

@@ -29,6 +29,11 @@ class RowGroup:
         self._rows = 0
         self._batches: list[pa.RecordBatch] = []
 
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing waits."""
+        return not self._rows
+
     def fill(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Take the rows for which there is room, and give those that are left over: then it is full."""
         size = _sizes(rows.columns)

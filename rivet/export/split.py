@@ -46,6 +46,12 @@ class Splitter:
         if value is not None and self._last is not None:
             self._last = min(self._last, value)
 
+    def widen(self, span: tuple[int, int] | None) -> None:
+        """Take note of the values of rows that do not pass here, both closed; None: they have none."""
+        if span is not None:
+            self._first = span[0] if self._first is None else min(self._first, span[0])
+            self._last = span[1] if self._last is None else max(self._last, span[1])
+
     def split(self, batch: pa.RecordBatch) -> Iterator[tuple[Window | None, pa.RecordBatch]]:
         """Yield each run of rows with its window; None is the NULL partition.
 
@@ -84,8 +90,7 @@ class Splitter:
             least, most = ends["min"].value, ends["max"].value
             if values.null_count or least < window.start or most >= window.end:
                 raise self._out_of_order(f"rows of {window.label!r} lie in another window")
-            self._first = least if self._first is None else min(self._first, least)
-            self._last = most if self._last is None else max(self._last, most)
+            self.widen((least, most))
         yield window, batch
 
     def _null_run(self, rows: pa.RecordBatch) -> tuple[None, pa.RecordBatch]:

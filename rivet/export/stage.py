@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import cycle
 from typing import Self
 
 import pyarrow as pa
 
+from rivet.export.chunk_keeping import Noted, TakenChunk, TakenPart
 from rivet.export.finishing import Budget, Finisher
 from rivet.export.line import Line, OpenPartition
 from rivet.export.parts import ParquetSettings, PartitionWriter
@@ -41,6 +43,7 @@ class Stager:
         settings: How parts are written.
         part_name: Names a part of a partition by its number.
         stage: Begins a staged file under a path from the root.
+        stage_part: Likewise for a part, where that is done otherwise: so that it outlasts a run that fails.
         describe: Makes a partition's manifest from its parts and the moment it was begun.
         clock: Gives the present as JSON files hold it.
         encoders: Partitions that are encoded side by side.
@@ -57,6 +60,7 @@ class Stager:
         describe: Callable[[Partition, tuple[StagedPart, ...], str], Manifest],
         clock: Callable[[], str],
         encoders: int = ENCODERS,
+        stage_part: Callable[[str], StagedFile] | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -64,6 +68,8 @@ class Stager:
         self.finisher = Finisher()
         self._part_name = part_name
         self._stage = stage
+        self._stage_part = stage_part or stage
+        self._keeps_chunks = stage_part is not None
         self._manifest_name = manifest_name
         self._success_name = success_name
         self._describe = describe
@@ -80,7 +86,8 @@ class Stager:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for encoder in self._all_encoders:
-            encoder.shutdown(wait=True, cancel_futures=kind is not None)
+            # Of chunks that were read to their end, what is still to be encoded is not for nothing.
+            encoder.shutdown(wait=True, cancel_futures=kind is not None and not self._keeps_chunks)
         self.finisher.close()
         if kind is not None:
             for file in self._files.values():
@@ -106,6 +113,14 @@ class Stager:
     def drop_partition(self) -> None:
         """Forget the partition under way, and discard what was staged of it."""
         self._lines[0].drop_partition()
+
+    def end_chunk(self, noted: Noted) -> None:
+        """End the part under way, and have the chunk's parts noted once they are durable."""
+        self._lines[0].end_chunk(noted)
+
+    def take_over(self, partition: Partition, chunk: TakenChunk) -> None:
+        """Put the parts of a chunk that is not read behind those of its partition."""
+        self._lines[0].take_over(partition, chunk)
 
     def add_empty(self, partition: Partition) -> None:
         """Stage a partition without rows: a manifest and a marker, no part."""
@@ -135,8 +150,14 @@ class Stager:
     ) -> tuple[str, StagedFile]:
         """Begin a part's file, and give its name too."""
         name = self._part_name(partition, number)
-        files.append(self._begin(partition.child(name)))
+        files.append(self._begin(partition.child(name), self._stage_part))
         return name, files[-1]
+
+    def take_part(self, partition: Partition, part: TakenPart, number: int) -> StagedPart:
+        """Give a part that was staged before its number and name among the others."""
+        name = self._part_name(partition, number)
+        file = self._begin(partition.child(name), part.staged)
+        return StagedPart(replace(part.facts, part_id=number, path=name), file, part.first, part.last)
 
     def close(self, ended: OpenPartition) -> None:
         """Have a partition's manifest and marker made, once its encoder is done."""
@@ -158,8 +179,8 @@ class Stager:
         with self._taking:
             self._closed.append(closed)
 
-    def _begin(self, path: str) -> StagedFile:
-        file = self._stage(path)
+    def _begin(self, path: str, stage: Callable[[str], StagedFile]) -> StagedFile:
+        file = stage(path)
         self._files[id(file)] = file
         return file
 
@@ -173,8 +194,8 @@ class Stager:
             f"the manifest of {partition.path!r}, of {counted(len(parts), 'part')},",
             hint="raise max_file_size, or choose a finer partition_granularity",
         )
-        manifest_file = self._begin(partition.child(self._manifest_name))
-        marker_file = self._begin(partition.child(self._success_name))
+        manifest_file = self._begin(partition.child(self._manifest_name), self._stage)
+        marker_file = self._begin(partition.child(self._success_name), self._stage)
         manifest_file.write(encoded)
         marker_file.write(success_marker(encoded))
         self.finisher.submit(manifest_file)

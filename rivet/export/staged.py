@@ -32,10 +32,17 @@ class StagedFile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedPart:
-    """One staged Parquet file and what the manifest will say of it."""
+    """One staged Parquet file and what the manifest will say of it.
+
+    Attributes:
+        first: Smallest value of the partition column on its axis, or None.
+        last: Largest, closed.
+    """
 
     facts: Part
     file: StagedFile
+    first: int | None = None
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ class Publisher:
         for entry in vanished:
             self._standing.entries[entry.path] = replace(entry, state="kept")
 
-    def complete(self, finished: ExportFile) -> ExportFile:
+    def complete(self, finished: ExportFile, *, keeps: bool = False) -> ExportFile:
         """Write the export file of the finished run, with the partitions that live now, and give it.
 
         What is left in the staging area, if anything, goes with it. Where partitions have failed, the tree is
@@ -160,11 +160,16 @@ class Publisher:
 
         Args:
             finished: The run's facts with its totals; partitions and row count are filled in here.
+            keeps: Where partitions have failed, what was staged is left to the next run.
         """
         export = self._standing.ended(finished, self.failures)
+        keeps = keeps and bool(self.failures.errors)
+        if keeps and export.pending is None:
+            export = replace(export, pending=Pending(self._blank.run_id))
         self._announcement.write(export)
         self._is_complete = True
-        self._destination.sweep([self._blank.run_id])
+        if not keeps:
+            self._destination.sweep([self._blank.run_id])
         return export
 
     def abandon(self, *, doubtful: bool = False, keeps: bool = False) -> None:

@@ -37,7 +37,8 @@ def recover(destination: Destination, layout: Layout, tree: Tree, fence: Fence) 
                 entries.pop(partition.path, None)
     if tree.export is not None:
         # A run may also be killed after its last publish step, while it removes what it staged.
-        destination.sweep({tree.export.run_id} | ({pending.run_id} if pending else set()))
+        begun = {tree.export.run_id, *tree.export.killed_runs} | ({pending.run_id} if pending else set())
+        destination.sweep(begun - tree.spared)
     garbage = _garbage(destination, layout, tree)
     destination.delete(fenced(fence, garbage))
     # For good: once the export file records another run, what came back would be foreign.

@@ -32,7 +32,7 @@ class Standing:
         self._export = tree.export
         self._blank = blank
         self._unfinished = () if tree.export is None else tree.export.unfinished_runs
-        self._killed = _killed_runs(tree)
+        self._killed = _killed_runs(tree, blank.run_id)
 
     def begin(self) -> None:
         """Count this run among the unfinished, as it is about to publish."""
@@ -96,8 +96,8 @@ class Standing:
         return replace(export, partitions=entries, row_count=rows, pending=None, killed_runs=self._killed)
 
 
-def _killed_runs(tree: Tree) -> tuple[str, ...]:
-    """Give the runs that never ended and may have parts in the tree still.
+def _killed_runs(tree: Tree, run_id: str) -> tuple[str, ...]:
+    """Give the runs that never ended and may have parts in the tree still, or staged ones.
 
     The listing after a run was killed may have left some out, and readers that glob would count their rows
     once it shows them: so what it tells of that run is not believed before another run's listing has.
@@ -105,10 +105,10 @@ def _killed_runs(tree: Tree) -> tuple[str, ...]:
     export = tree.export
     if export is None:
         return ()
-    shown = {run_id_of_part(name.rpartition("/")[2]) for name in tree.sizes}
+    shown = {run_id_of_part(name.rpartition("/")[2]) for name in tree.sizes} | tree.spared
     killed = [run_id for run_id in export.killed_runs if run_id in shown]
     last = [] if export.pending is None else [export.pending.run_id]
-    return tuple(dict.fromkeys([*killed, *last]))
+    return tuple(one for one in dict.fromkeys([*killed, *last]) if one != run_id)
 
 
 def in_order(entries: Iterable[PartitionEntry]) -> tuple[PartitionEntry, ...]:

@@ -36,6 +36,7 @@ class Tree:
         sizes: Every object's size by its name from the root.
         versions: What a listing tells manifests by from those that replace them, where it does.
         run_ids: Runs whose files are Rivet's own here.
+        spared: Runs whose staged objects are not to be swept, since they are taken over.
         strays: Directories with a manifest that are no partition: somebody copied or moved one there.
     """
 
@@ -47,6 +48,7 @@ class Tree:
     versions: Mapping[str, str] = field(default_factory=dict)
     run_ids: frozenset[str] = frozenset()
     strays: frozenset[str] = frozenset()
+    spared: frozenset[str] = frozenset()
 
     def children(self) -> dict[str, list[str]]:
         """Give the names of the objects that lie directly in each directory."""

@@ -99,7 +99,7 @@ def parts_of(batches: Sequence[pa.RecordBatch], max_file_size_bytes: int) -> lis
     def stage(number: int) -> tuple[str, StagedFile]:
         return f"{number}.parquet", destination.stage(f"{number}.parquet", "20230101T000000Z-00000000")
 
-    writer = PartitionWriter(SCHEMA, written, stage, lambda file: file.finish())
+    writer = PartitionWriter(written, stage, lambda file: file.finish())
     for group in grouped(batches, 5_000, written.row_group_bytes):
         writer.write(group)
     parts = writer.close()

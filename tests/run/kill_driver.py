@@ -26,6 +26,8 @@ CHANGES = [
     (LocalDestination, "settle"),
     (LocalDestination, "sweep"),
     (LocalDestination, "remove_root_if_empty"),
+    (LocalDestination, "note"),
+    (LocalDestination, "take_over"),
     (LocalStaged, "finish"),
     (LocalStaged, "publish"),
 ]
