@@ -37,7 +37,7 @@ from tests.servers.s3 import S3Bucket
 
 PATIENCE = Patience(attempts=4, first_pause_seconds=0.01, longest_pause_seconds=0.05)
 # For silence, which takes as long as this at each attempt; several keep silent side by side.
-HASTY = replace(PATIENCE, attempts=6, read_timeout_seconds=1.0)
+HASTY = replace(PATIENCE, attempts=30, first_attempts=30, read_timeout_seconds=1.0)
 SIDE_BY_SIDE = 4
 LARGE = part_name(RUN, 1)
 SMALL = part_name(RUN, 0)
