@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from rivet.ledger.keeper import Keeper
 from tests.servers.database import Database
 from tests.servers.gcs import GcsBucket, GcsServer, run_gcs
 from tests.servers.mariadb import MysqlServer, run_mariadb
@@ -39,6 +40,10 @@ os.environ |= {
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: tests that
 # interrupt themselves, or a command, would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Nor is one that is busy elsewhere when a run waits for its ledger at the end: that would cost it a warning.
+Keeper.__init__.__kwdefaults__ = {"source": None, "wait_seconds": 60.0, "close_seconds": 60.0}
 
 
 @pytest.fixture(scope="session", autouse=True)

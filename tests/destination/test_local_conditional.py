@@ -63,6 +63,7 @@ def test_a_guard_that_a_killed_process_left_is_broken(tmp_path: Path) -> None:
 
 def test_a_guard_of_a_process_at_work_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A young guard keeps others out until it goes; where it never does the error names it."""
+    monkeypatch.setattr(local_conditional, "_BREAK_AFTER_SECONDS", 3600.0)
     monkeypatch.setattr(local_conditional, "_GIVE_UP_AFTER_SECONDS", 0.2)
     destination, version = _created(tmp_path)
     guard = _leave_guard(tmp_path, 0)
