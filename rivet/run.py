@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rivet.clock import Clock, new_run_id, utc_now
 from rivet.config.read_settings import EVERY_WINDOW, AskedWindows
@@ -32,6 +33,9 @@ from rivet.shared import shared
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source
 
+if TYPE_CHECKING:
+    from rivet.exporting import Context
+
 
 def run(
     settings: Settings,
@@ -44,6 +48,7 @@ def run(
     run_id: str | None = None,
     wait_seconds: float = 0.0,
     sleep: Callable[[float], None] = time.sleep,
+    work: Callable[[Context, ExportSettings], ExportOutcome] | None = None,
 ) -> RunOutcome:
     """Export what a config names, one export after the other.
 
@@ -55,6 +60,7 @@ def run(
         asked: The windows to read, whatever the config says; nothing is asked for: as it says.
         validate: Read again, at full depth, what this run published.
         wait_seconds: How long each export waits for another run that is at work on it.
+        work: What is done for each; None: it is exported.
 
     Raises:
         ConfigError: A name in exports is not in the config.
@@ -91,7 +97,7 @@ def run(
             continue
         begun = time.monotonic()
         try:
-            outcome = run_export(context, export)
+            outcome = (work or run_export)(context, export)
             if validate and outcome.exit_code == 0:
                 outcome = _validated(export, outcome)
         except RivetError as error:

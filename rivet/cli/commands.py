@@ -16,10 +16,10 @@ from rivet.cli import streams
 from rivet.cli.delivery import Ending
 from rivet.cli.explanation import explain
 from rivet.cli.invocation import Invocation
-from rivet.cli.options import CONFIG, EXPORTS, JSON, telling, windows
+from rivet.cli.options import CONFIG, EXPORTS, JSON, WAIT, telling, windows
 from rivet.clock import new_run_id
 from rivet.errors import Problem
-from rivet.outcome import PlanOutcome, worst_exit_code
+from rivet.outcome import PlanOutcome, RunOutcome, worst_exit_code
 
 if TYPE_CHECKING:
     from rivet.config.read_settings import AskedWindows
@@ -43,13 +43,7 @@ def rivet() -> None:
 @windows
 @click.option("--validate", is_flag=True, help="Re-read at full depth what this run published.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, as `plan` does; write nothing.")
-@click.option(
-    "--wait",
-    metavar="SECONDS",
-    type=click.IntRange(min=0),
-    default=0,
-    help="How long to wait for another run that is at work on an export (default: not at all).",
-)
+@WAIT
 @telling
 @click.pass_obj
 def run_command(
@@ -67,9 +61,6 @@ def run_command(
         return _plan(invocation, config, exports, asked)
     settings = invocation.load(config, exports)
 
-    from rivet.report.document import run_export
-    from rivet.report.errors import error_lines
-    from rivet.report.summary import run_error_lines, run_lines
     from rivet.run import run
 
     invocation.run_id = run_id = new_run_id()
@@ -84,6 +75,15 @@ def run_command(
             run_id=run_id,
             wait_seconds=wait,
         )
+    return ran(invocation, outcome)
+
+
+def ran(invocation: Invocation, outcome: RunOutcome) -> Ending:
+    """Tell how exports went."""
+    from rivet.report.document import run_export
+    from rivet.report.errors import error_lines
+    from rivet.report.summary import run_error_lines, run_lines
+
     errors = run_error_lines(outcome)
     problems: tuple[Problem, ...] = ()
     if outcome.cause is not None:

@@ -12,11 +12,14 @@ import click
 
 from rivet.cli import streams
 from rivet.cli.commands import rivet
+from rivet.cli.compact import compact_command
 from rivet.cli.delivery import Ending, value_of
 from rivet.cli.invocation import Invocation
 from rivet.cli.libraries import libraries_heard
 from rivet.cli.lost_errors import LostErrors
 from rivet.cli.signals import Stop
+
+rivet.add_command(compact_command)
 
 
 def main() -> int:

@@ -21,6 +21,13 @@ EXPORTS = click.option(
 JSON = click.option(
     "--json", is_flag=True, expose_value=False, help="Print one JSON document to standard output."
 )
+WAIT = click.option(
+    "--wait",
+    metavar="SECONDS",
+    type=click.IntRange(min=0),
+    default=0,
+    help="How long to wait for another run that is at work on an export (default: not at all).",
+)
 _WINDOWS = (
     click.option(
         "--since",

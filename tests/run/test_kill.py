@@ -43,8 +43,8 @@ def _source_rows(database: SqliteDatabase) -> dict[str, Rows]:
 
 
 @contextmanager
-def _driver(config: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "tests.run.kill_driver", "run", "--config", str(config), "--quiet"]
+def _driver(config: Path, word: str = "run") -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tests.run.kill_driver", word, "--config", str(config), "--quiet"]
     # What runs say on standard error is shown where the test fails.
     driver = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -212,7 +212,7 @@ def test_runs_that_publish_nothing_leave_a_whole_tree_whole(
 
 
 @pytest.mark.parametrize(
-    ("publish", "step"), [("proved", 3), pytest.param("eager", 2, marks=pytest.mark.long)]
+    ("publish", "step"), [("proved", 7), pytest.param("eager", 1, marks=pytest.mark.long)]
 )
 def test_killed_while_it_adds_rows_a_run_loses_none_and_none_comes_twice(
     tmp_path: Path, sqlite_database: SqliteDatabase, publish: str, step: int
@@ -250,3 +250,41 @@ def test_killed_while_it_adds_rows_a_run_loses_none_and_none_comes_twice(
     assert answer == "0"
     assert change > 20
     assert rows_by_manifest(root) == new
+
+
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.long)])
+def test_killed_while_it_merges_parts_no_row_changes(
+    tmp_path: Path, sqlite_database: SqliteDatabase, step: int
+) -> None:
+    """Killed anywhere, each partition has its rows once by its manifest; the same command ends it."""
+    root, before = tmp_path / "tree", tmp_path / "before"
+    sqlite_database.execute(FIRST_NIGHT)
+    export = by_day(root, mode="incremental", cursor_column="id", strategy="append")
+    for key in range(9, 12):
+        run_well(tmp_path, sqlite_database.source, export)
+        sqlite_database.execute(
+            f"INSERT INTO events VALUES ({2 * key}, '2023-01-01 10:00:00', 'n'), ({2 * key + 1}, NULL, 'n')"
+        )
+    run_well(tmp_path, sqlite_database.source, export)
+    rows = _source_rows(sqlite_database)
+    shutil.copytree(root, before)
+    config = tmp_path / "rivet.yaml"
+    with _driver(config, "compact") as driver, _driver(config) as runs:
+        answer, change = "", 0
+        for change in range(0, 500, step):
+            shutil.rmtree(root)
+            shutil.copytree(before, root)
+            answer = _ask(driver, change)
+            assert rows_by_manifest(root) == rows, change
+            if answer != "killed":
+                break
+            if change % 2:  # the next run ends what was begun, as well as the same command
+                assert _ask(runs, 10_000) == "0"
+            assert _ask(driver, 10_000) == "0"
+            assert rows_by_manifest(root) == rows, change
+            assert rows_by_glob(root) == sorted((r for some in rows.values() for r in some), key=repr), change
+            assert len(list(root.rglob("*.parquet"))) == len(rows), change
+            assert validate(LocalDestination(root), "", depth="full", strict=True).passed, change
+
+    assert answer == "0"
+    assert change > 20
