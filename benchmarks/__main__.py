@@ -15,7 +15,7 @@ import pytest
 from benchmarks.contestants import duckdb, find_rivet_cli, rivet, rivet_cli, rivet_to_s3
 from benchmarks.engines import ENGINES, INDEX, Engine
 from benchmarks.machine import machine, machine_text
-from benchmarks.options import keep_figures, parser, scratch, tell
+from benchmarks.options import keep_figures, parser, program, scratch, tell
 from benchmarks.race import Contestant, Run, environment, race, rows_by_day, run_once, weigh
 from benchmarks.report import GOAL_ROWS, measured, measured_text
 from benchmarks.tables import filled, settle
@@ -96,9 +96,9 @@ def _with_index(
         rivet(database, name="rivet-index"),
     ]
     runs = racing(listed, rounds=arguments.repeat)
-    program = find_rivet_cli(arguments.rivet_cli)
-    if program is not None and engine.has_rivet_cli and arguments.rivet_cli_rounds:
-        runs |= racing([rivet_cli(program)], rounds=arguments.rivet_cli_rounds)
+    peer = find_rivet_cli(arguments.rivet_cli)
+    if peer is not None and engine.has_rivet_cli and arguments.rivet_cli_rounds:
+        runs |= racing([rivet_cli(peer)], rounds=arguments.rivet_cli_rounds)
     return runs
 
 
@@ -116,7 +116,7 @@ def _parse(words: list[str] | None) -> argparse.Namespace:
     made.add_argument("--s3", action="store_true", help="Rivet alone, to local disk and to an S3 server")
     made.add_argument(
         "--rivet-cli",
-        type=_program,
+        type=program,
         metavar="PROGRAM",
         help="the public tool's program (that of `make peer`)",
     )
@@ -127,13 +127,6 @@ def _parse(words: list[str] | None) -> argparse.Namespace:
         help="rounds of it, which is slow; 0 for none (%(default)s)",
     )
     return made.parse_args(words)
-
-
-def _program(text: str) -> Path:
-    path = Path(text)
-    if not path.is_file():
-        raise argparse.ArgumentTypeError(f"{text!r} is no program")
-    return path
 
 
 if __name__ == "__main__":

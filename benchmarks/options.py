@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 
-def parser(program: str, description: str | None, *, rows: int, repeat: int = 3) -> argparse.ArgumentParser:
+def parser(module: str, description: str | None, *, rows: int, repeat: int = 3) -> argparse.ArgumentParser:
     """Give a parser with the options that all benches have."""
-    made = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
+    made = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     made.add_argument("--rows", type=positive, default=rows, help="rows of the table (%(default)s)")
     made.add_argument("--repeat", type=positive, default=repeat, help="rounds that count (%(default)s)")
     made.add_argument("--keep", type=_empty, metavar="DIR", help="write trees, configs and logs there")
@@ -57,6 +57,14 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above zero")
     return int(text)
+
+
+def program(text: str) -> Path:
+    """Read the path of a program that is there."""
+    path = Path(text)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text!r} is no program")
+    return path
 
 
 def _empty(text: str) -> Path:
