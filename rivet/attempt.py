@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from rivet.adding import Addition, addition_of
 from rivet.ahead import ReadAhead
+from rivet.ending import Ending
 from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
 from rivet.export.chunk_keeping import ChunkLine, Keeping
@@ -19,7 +20,7 @@ from rivet.export.stage import Stager
 from rivet.export.workers import run_at_once
 from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
-from rivet.manifest.model import ExportFile, PartitionEntry
+from rivet.manifest.model import PartitionEntry
 from rivet.noting import notes_of
 from rivet.outcome import ExportOutcome, worst_exit_code
 from rivet.plan.changes import changed_columns
@@ -30,13 +31,10 @@ from rivet.prepared import Prepared
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
 from rivet.publish.tree import Tree
-from rivet.publish.unread import unrepresentable_unread
 from rivet.publish.vanished import decide_vanished
 from rivet.reading import rows_expected, scans_alone
 from rivet.record import Record
 from rivet.resuming import finished_told, require_finished
-from rivet.selecting import watermark_of
-from rivet.source.protocol import Consistency
 from rivet.staging import shape_of, stager_of
 from rivet.telling import Telling
 
@@ -226,8 +224,11 @@ class Attempt:
         present = {*account.written, *account.failed}
         for partition, failure in account.failed.values():
             publisher.failures.add(partition, failure)
+        ending = Ending(self._record, prepared, account, self._tree, self._adding)
         if not self._export.skip_empty:
-            present |= self._add_empty(stager)
+            for partition in ending.empty_partitions():
+                stager.add_empty(partition)
+                present.add(partition.path)
         partitions = stager.take()
         vanished = decide_vanished(
             # Where rows are added, none of what stands is held to what the source has.
@@ -235,11 +236,11 @@ class Attempt:
             present,
             policy=self._export.vanished,
             axis=self._axis,
-            span=self._span,
+            span=ending.span,
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
-        ended = self._finished(publisher.failures.errors)
+        ended = ending.export_file(publisher.failures.errors)
         finished = publisher.complete(ended, keeps=self._notes is not None)
         null_rows = sum(p.row_count for p in finished.partitions if p.value == NULL_VALUE)
         tally = publisher.tally
@@ -277,57 +278,8 @@ class Attempt:
             scans=len(prepared.queries),
             scans_at_once=self._prepared.at_once,
             scan_rows=self._prepared.scan_rows,
-            consistency=self._consistency.value,
+            consistency=ending.consistency.value,
             warnings=(*self._warnings, *self._record.destination.warnings),
             error=error,
             hint=hint,
         )
-
-    def _finished(self, failed: Collection[str]) -> ExportFile:
-        """Give the export file of the run that has ended, still without its partitions."""
-        account, prepared = self._account, self._prepared
-        if failed and self._export.adds_rows:  # what they lack is found again from the same bound
-            self._record = replace(self._record, watermark=watermark_of(self._tree))
-        if self._adding is not None:
-            rows = self._adding.unrepresentable_rows(self._tree, failed)
-            return self._record.finished_in_part(self._span, rows, beside_others=True)
-        if account.failed:
-            probe, rows = prepared.probe, account.unrepresentable_rows_written
-            return self._record.finished(self._span, probe.rows, probe.null_partition_rows, rows)
-        if prepared.selection.is_everything:
-            null_rows = 0 if self._axis is None else account.by_path.get(self._layout.partition(None).path, 0)
-            ended = self._record.finished(account.span, account.rows, null_rows, account.unrepresentable_rows)
-            return replace(ended, source=replace(ended.source, consistency=self._consistency.value))
-        unread = [entry for entry in self._tree.entries.values() if not prepared.is_selected(entry)]
-        rows = account.unrepresentable_rows_written + unrepresentable_unread(
-            self._record.destination, self._layout, self._tree, unread
-        )
-        return self._record.finished_in_part(self._span, rows, beside_others=bool(unread or prepared.taken))
-
-    @property
-    def _consistency(self) -> Consistency:
-        """Give that of all rows: those of chunks that were taken over are of another moment."""
-        return Consistency.NONE if self._prepared.taken else self._described.relation.consistency
-
-    @property
-    def _span(self) -> tuple[int, int] | None:
-        """Give the smallest and the largest value of the source, both closed, or None."""
-        seen = self._prepared.probe.span if self._account.failed else self._account.span
-        return self._prepared.span_of_source(seen)
-
-    def _add_empty(self, stager: Stager) -> set[str]:
-        """Stage the windows between the first and the last that hold no rows, and give their paths."""
-        account = self._account
-        added: set[str] = set()
-        if self._axis is None or self._span is None:
-            return added
-        minimum, maximum = self._span
-        window = self._axis.window_of(minimum)
-        while window.start <= maximum:
-            partition = self._layout.partition(window)
-            is_known = partition.path in account.by_path or partition.path in account.failed
-            if not is_known and self._prepared.selection.holds(window):
-                stager.add_empty(partition)
-                added.add(partition.path)
-            window = self._axis.window_of(window.end)
-        return added
