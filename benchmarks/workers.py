@@ -1,12 +1,14 @@
 """Measures `source.parallel`: one worker against several, on the table of the race in the order of its days.
 
     python -m benchmarks.workers postgres --fill --rows 3000000 | psql shop
+    python -m benchmarks.workers postgres --fill --rows 3000000 --at-random | psql shop
     python -m benchmarks.workers postgres --url postgresql://…/shop --workers 1 2 4
 
 The first prints what fills the table `events` of an empty database, in the order of `created_at`, with an
-index on it. The second runs whole processes from start to exit, in turn, each into a tree of its own, checks
-that all trees have the same rows, and prints seconds and memory, and how much faster each number of workers is
-than the first. On MariaDB each of several scans has a moment of its own.
+index on it; the second leaves the table as the race has it. The last runs whole processes from start to exit,
+in turn, each into a tree of its own, checks that all trees have the same rows, and prints seconds and memory,
+and how much faster each number of workers is than the first. On MariaDB each of several scans has a moment of
+its own.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.workers", description=__doc__)
     parser.add_argument("engine", choices=_IN_ORDER)
     parser.add_argument("--fill", action="store_true")
+    parser.add_argument("--at-random", action="store_true")
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--url", default="")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
@@ -48,7 +51,8 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.fill:
         fill = ENGINES[asked.engine].fill.format(rows=asked.rows).strip()
-        print(";\n".join([fill, _IN_ORDER[asked.engine], _SETTLE[asked.engine], ""]))
+        order = [] if asked.at_random else [_IN_ORDER[asked.engine]]
+        print(";\n".join([fill, *order, _SETTLE[asked.engine], ""]))
         return 0
     with tempfile.TemporaryDirectory(prefix="rivet-workers-") as directory:
         _tell(_measured(asked.engine, asked.url, asked.workers, asked.repeat, Path(directory)))
@@ -80,7 +84,10 @@ def _measured(
             ]
             figures[number].append(timed(str(number), command, own_environment(), here, told=here / "told"))
             (told,) = json.loads((here / "told").read_text())["exports"]
-            said[number] = f"{number} asked for: {told['scans']} scans, {told['scans_at_once']} at once"
+            said[number] = (
+                f"{number} asked for: {told['scans']} scans, {told['scans_at_once']} at once,"
+                f" {told['block_ranges']} block ranges"
+            )
             found = json.loads((here / "tree" / "_rivet_export.json").read_text())
             by_day = {entry["value"]: entry["row_count"] for entry in found["partitions"]}
             if rows is not None and rows != by_day:
@@ -113,7 +120,7 @@ def _tell(figures: dict[str, list[Figures]]) -> None:
         peak = max(run.peak_bytes for run in runs)
         base = base or seconds
         print(
-            f"{said:<42} {seconds:6.2f} s  {cpu:6.2f} s of processors here  {peak / 1e9:.2f} GB"
+            f"{said:<58} {seconds:6.2f} s  {cpu:6.2f} s of processors here  {peak / 1e9:.2f} GB"
             f"  {base / seconds:.2f} times as fast"
         )
 

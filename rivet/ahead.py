@@ -25,10 +25,15 @@ _DOUBT = 4
 
 
 class ReadAhead:
-    """A scan that is begun before it is planned; leaving the context stops it if no one took it."""
+    """A scan that is begun before it is planned; leaving the context stops it if no one took it.
 
-    def __init__(self, session: Session, described: Described) -> None:
+    Args:
+        readers: Connections that may share the blocks of a table which nobody sorts at the source.
+    """
+
+    def __init__(self, session: Session, described: Described, readers: int = 1) -> None:
         self._session = session
+        self._readers = readers
         self._described = described
         self._begun: tuple[Scan, ExitStack, Batches] | None = None
         self._pages = Pages(session)
@@ -83,10 +88,13 @@ class ReadAhead:
 
     def _read(self, described: Described, scan: Scan) -> Batches:
         relation, column = described.relation, described.column
-        batches = self._session.read(relation, relation.columns, column, scan)
         if scan.sorter is Sorter.SOURCE or column is None:
-            return batches
-        return SortedBatches(batches, Order(column.name, relation.primary_key))
+            return self._session.read(relation, relation.columns, column, scan)
+        is_shared = self._readers > 1 and scan.reach is Reach.EVERYTHING
+        blocks = self._session.blocks(relation, self._readers) if is_shared else ()
+        scans = [replace(scan, blocks=own) for own in blocks] or [scan]
+        first, *beside = (self._session.read(relation, relation.columns, column, one) for one in scans)
+        return SortedBatches(first, Order(column.name, relation.primary_key), beside)
 
     def _sure_scan(self, export: ExportSettings) -> Scan | None:
         """Give the one scan of everything, if it is sure enough that planning will come to it too."""

@@ -277,6 +277,7 @@ class Attempt:
             bytes_written=tally.bytes_written,
             scans=len(prepared.queries),
             scans_at_once=self._prepared.at_once,
+            block_ranges=self._prepared.block_ranges,
             scan_rows=self._prepared.scan_rows,
             consistency=ending.consistency.value,
             warnings=(*self._warnings, *self._record.destination.warnings),

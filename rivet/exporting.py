@@ -91,6 +91,11 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
         return replace(outcome, warnings=(*outcome.warnings, *lock.warnings))
 
 
+def _readers(context: Context, export: ExportSettings) -> int:
+    """Count the connections that may share one scan."""
+    return 1 if export.scan == "single" else context.workers
+
+
 def _run(
     context: Context,
     export: ExportSettings,
@@ -108,7 +113,7 @@ def _run(
         if not reads_all(export):
             tree = read_tree(destination, described.layout)
             chosen = choose(session, export, described, tree)
-        ahead = snapshot.enter_context(ReadAhead(session, chosen.described))
+        ahead = snapshot.enter_context(ReadAhead(session, chosen.described, _readers(context, export)))
         deals = must_count(export, context.workers, is_indexed=described.is_indexed)
         if export.resume == "redo" and not deals:  # then all that is chosen is read, whatever stands there
             ahead.begin(export)

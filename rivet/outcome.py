@@ -38,6 +38,7 @@ class ExportOutcome:
         bytes_written: Size of the parts that this run published.
         scans: Scans that read the source.
         scans_at_once: How many of them at once.
+        block_ranges: Connections that shared the blocks of the one scan.
         scan_rows: Rows of the smallest and of the largest, where they were counted.
         warnings: Lines for people.
         error: Message of the error, or None.
@@ -62,6 +63,7 @@ class ExportOutcome:
     bytes_written: int = 0
     scans: int = 0
     scans_at_once: int = 1
+    block_ranges: int = 1
     scan_rows: tuple[int, int] | None = None
     consistency: str | None = None
     duration_seconds: float = 0.0
@@ -135,6 +137,7 @@ class PlanOutcome:
         selected_by: What selects the partitions; None where all are read as a matter of course.
         scans: Queries that will read the source; None from `check`.
         scans_at_once: How many of them at once; None from `check`.
+        block_ranges: Connections that will share the blocks of the one scan; None from `check`.
         sort_bytes: The source's estimate of the largest sort, whoever does it.
         null_rows: Rows of the NULL partition.
         unrepresentable_rows: Values that will be written as NULL, by column; None from `check`.
@@ -169,6 +172,7 @@ class PlanOutcome:
     selected_by: str | None = None
     scans: tuple[Scan, ...] | None = None
     scans_at_once: int | None = None
+    block_ranges: int | None = None
     sort_bytes: int | None = None
     writable: bool | None = None
     readers: Mapping[str, Sequence[str]] | None = None

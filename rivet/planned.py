@@ -68,6 +68,7 @@ def with_plan(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         consistency=prepared.described.relation.consistency.value,
         scans=prepared.queries,
         scans_at_once=prepared.at_once,
+        block_ranges=prepared.block_ranges,
         sort_bytes=prepared.sort_bytes,
         warnings=(
             *outcome.warnings,

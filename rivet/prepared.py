@@ -31,10 +31,9 @@ class Prepared:
             None.
         taken: The chunks among the scans that an earlier run has finished, and this one does not read.
         left_by: Runs that have left such chunks, taken over or not.
-        taken: The chunks among the scans that an earlier run has finished, and this one does not read.
-        left_by: Runs that have left such chunks, taken over or not.
         why: What the selection comes from, for people; empty where all is read as a matter of course.
         at_once: Scans that are read at once, each on a connection of its own.
+        block_ranges: Connections that share the blocks of the one scan.
     """
 
     described: Described
@@ -49,6 +48,7 @@ class Prepared:
     adds_from: CursorValue | None = None
     why: str = ""
     at_once: int = 1
+    block_ranges: int = 1
     taken: Mapping[Scan, KeptChunk] = field(default_factory=dict)
     left_by: frozenset[str] = frozenset()
 

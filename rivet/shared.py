@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
-from rivet.plan.scans import Reach
+from rivet.plan.scans import Reach, Sorter
 from rivet.plan.sharing import LEAST_ROWS, MOST_PASSES, at_once, heavy_share, shared_scans
 from rivet.prepared import Prepared
 from rivet.source.protocol import Consistency, Session
@@ -37,6 +37,15 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
     number = at_once(prepared.scans, workers)
     if number > 1 and export.chunks is not None and not session.shares_moment:
         number, why = 1, "the chunks of a partition need one snapshot, which one connection has"
+    ranges = 1
+    if (
+        number == 1
+        and export.scan != "single"
+        and prepared.scans
+        and prepared.scans[0].sorter is Sorter.RIVET
+    ):
+        ranges = max(1, len(session.blocks(prepared.described.relation, workers)))
+    why = "" if ranges > 1 else why
     told = [f"one scan at once, and {workers} were asked for: {why}"] if why and number == 1 else []
     share = heavy_share(prepared.scans, number)
     if number > 1 and share is not None:
@@ -46,7 +55,7 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
         )
     if number > 1 and not session.shares_moment:
         prepared = replace(prepared, described=_apart(prepared.described))
-    return replace(prepared, at_once=number, advice=(*prepared.advice, *told))
+    return replace(prepared, at_once=number, block_ranges=ranges, advice=(*prepared.advice, *told))
 
 
 def _apart(described: Described) -> Described:

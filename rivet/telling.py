@@ -43,6 +43,8 @@ class Telling:
         message = f"{counted(probe.rows, 'row')}, {counted(scans, 'scan')}"
         if self._prepared.at_once > 1:
             message += f", {self._prepared.at_once} at once"
+        if self._prepared.block_ranges > 1:
+            message += f" by {self._prepared.block_ranges} connections"
         if self._prepared.why:
             message += f", by {self._prepared.why}"
         self._listener(Event("planned", self._name, message, facts))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -24,23 +25,28 @@ _GRACE_SECONDS = 5.0
 class SortedBatches:
     """The batches of a scan, in order; see the protocol of batches.
 
-    Entering begins to read at once, on a thread of its own, so that whoever goes on to ask the source other
+    Entering begins to read at once, on threads of its own, so that whoever goes on to ask the source other
     things loses no time.
+
+    Args:
+        beside: Further parts of the same scan, read side by side: rows of one value come in the order of the
+            parts.
     """
 
-    def __init__(self, batches: Batches, order: Order) -> None:
-        self._batches = batches
-        self._order = order
-        self._sorter: Sorter | None = None
-        self._failure: BaseException | None = None
+    def __init__(self, batches: Batches, order: Order, beside: Sequence[Batches] = ()) -> None:
         self._left = threading.Event()
-        self._rows = 0
+        parts = (batches, *beside)
+        self._gatherers = [_Gatherer(part, order, len(parts), self._left) for part in parts]
+        self._scans = ExitStack()
         self.on_read: Callable[[int], None] = lambda _rows: None
-        self._thread = threading.Thread(target=self._gather, name="rivet-sort", daemon=True)
 
     def __enter__(self) -> Self:
-        self._batches.__enter__()
-        self._thread.start()
+        with ExitStack() as entered:
+            for gatherer in self._gatherers:
+                entered.enter_context(gatherer.batches)
+            self._scans = entered.pop_all()
+        for gatherer in self._gatherers:
+            gatherer.thread.start()
         return self
 
     def __exit__(
@@ -48,41 +54,68 @@ class SortedBatches:
     ) -> None:
         self._left.set()
         try:
-            self._batches.__exit__(kind, error, trace)
+            self._scans.__exit__(kind, error, trace)
         finally:
-            # Not for ever: of some drivers no call can be interrupted. What it holds goes with the process.
-            self._thread.join(_GRACE_SECONDS)
-            if self._sorter is not None and not self._thread.is_alive():
-                self._sorter.close()
+            for gatherer in self._gatherers:
+                gatherer.end()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while self._thread.is_alive():
-            self._thread.join(_WAKE_SECONDS)  # not for ever: an interrupt must get through
-            self.on_read(self._rows)
-        if self._failure is not None:
-            raise self._failure
+        while (waiting := [g for g in self._gatherers if g.thread.is_alive()]) and not self._failures:
+            waiting[0].thread.join(_WAKE_SECONDS)  # not for ever: an interrupt must get through
+            self.on_read(sum(g.rows for g in self._gatherers))
+        if self._failures:
+            raise self._failures[0]
         give_back()
-        if self._sorter is not None:
-            yield from self._sorter.merged()
+        sorters = [g.sorter for g in self._gatherers if g.sorter is not None]
+        if sorters:
+            sorters[0].join(sorters[1:])
+            yield from sorters[0].merged()
 
     @property
     def server_rows(self) -> int:
         """Give what the scan itself says."""
-        return self._batches.server_rows
+        return sum(g.batches.server_rows for g in self._gatherers)
+
+    @property
+    def _failures(self) -> list[BaseException]:
+        return [g.failure for g in self._gatherers if g.failure is not None]
+
+
+class _Gatherer:
+    """A thread that makes sorted runs of what one connection reads."""
+
+    def __init__(self, batches: Batches, order: Order, sorters: int, left: threading.Event) -> None:
+        self.batches = batches
+        self.sorter: Sorter | None = None
+        self.failure: BaseException | None = None
+        self.rows = 0
+        self._order = order
+        self._sorters = sorters
+        self._left = left
+        self.thread = threading.Thread(target=self._gather, name="rivet-sort", daemon=True)
+
+    def end(self) -> None:
+        """Wait for the thread, and give the space of its rows back.
+
+        Not for ever: of some drivers no call can be interrupted. What it holds goes with the process.
+        """
+        self.thread.join(_GRACE_SECONDS)
+        if self.sorter is not None and not self.thread.is_alive():
+            self.sorter.close()
 
     def _gather(self) -> None:
         try:
             from rivet.export.sorter import Sorter  # loads NumPy while the source begins to send
 
             with ThreadPoolExecutor(1, "rivet-order") as sorting:
-                for batch in self._batches:
+                for batch in self.batches:
                     if self._left.is_set():
                         return
-                    if self._sorter is None:
-                        self._sorter = Sorter(batch.schema, self._order, sorting)
-                    self._sorter.add(batch)
-                    self._rows += batch.num_rows
-                if self._sorter is not None:
-                    self._sorter.finish()
+                    if self.sorter is None:
+                        self.sorter = Sorter(batch.schema, self._order, sorting, self._sorters)
+                    self.sorter.add(batch)
+                    self.rows += batch.num_rows
+                if self.sorter is not None:
+                    self.sorter.finish()
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that takes the rows
-            self._failure = error
+            self.failure = error

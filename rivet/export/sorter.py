@@ -66,12 +66,14 @@ class _Piece:
         first: The key of its first row.
         number: Its place among all pieces, in the order in which their rows came.
         kept: The rows as the spill keeps them.
+        spill: The spill.
         rows: What is left of them, once they are taken from the spill.
     """
 
     first: Key
     number: int
     kept: Kept = field(compare=False)
+    spill: Spill = field(compare=False)
     rows: pa.RecordBatch | None = field(default=None, compare=False)
 
 
@@ -80,10 +82,14 @@ class Sorter:
 
     Args:
         sorting: Sorts each run while the next one is gathered; it has one thread.
+        sorters: How many there are of its kind, which share memory until they are joined.
     """
 
-    def __init__(self, schema: pa.Schema, order: Order, sorting: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, schema: pa.Schema, order: Order, sorting: ThreadPoolExecutor, sorters: int = 1
+    ) -> None:
         self._sorting = sorting
+        self._sorters = sorters
         self._run: Future[None] | None = None
         names = schema.names  # of those that repeat the first is the column, the other its marker
         self._column = names.index(order.column)
@@ -92,7 +98,7 @@ class Sorter:
         ties = [names.index(name) for name in order.ties if name != order.column]
         self._ties = [index for index in ties if _has_order(schema.field(index).type)]
         self._runs = 0
-        self._spill = Spill(schema, MEMORY_BYTES)
+        self._spill = Spill(schema, MEMORY_BYTES // sorters)
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._is_in_order = True
@@ -103,8 +109,9 @@ class Sorter:
         """Take the next rows: a run goes on while they come in order, or else until it is large."""
         is_ordered = is_in_order(self._values(batch.column(self._column)))
         follows = is_ordered and (self._last is None or self._last <= self._key(batch, 0))
-        is_over = self._pending_bytes + batch.nbytes > RUN_BYTES
-        breaks_order = self._is_in_order and not follows and self._pending_bytes >= _LEAST_RUN_BYTES
+        is_over = self._pending_bytes + batch.nbytes > RUN_BYTES // self._sorters
+        is_run = self._pending_bytes >= _LEAST_RUN_BYTES // self._sorters
+        breaks_order = self._is_in_order and not follows and is_run
         if self._pending and (is_over or breaks_order):
             self._end_run()
             follows = is_ordered
@@ -134,7 +141,7 @@ class Sorter:
 
     def _keep(self, pending: list[pa.RecordBatch], *, is_in_order: bool) -> None:
         """Keep a run in pieces, sorted."""
-        size = piece_bytes(self._runs, pending[0].num_columns) if pending else 0
+        size = piece_bytes(self._runs * self._sorters, pending[0].num_columns) if pending else 0
         self._runs += 1
         if not is_in_order or sum(batch.nbytes for batch in pending) < size * len(pending):
             pending = [self._sorted(_joined(pending), ())] if pending else []
@@ -142,7 +149,16 @@ class Sorter:
             rows = max(1, batch.num_rows * size // max(1, batch.nbytes))
             for start in range(0, batch.num_rows, rows):
                 piece = batch.slice(start, rows)
-                self._pieces.append(_Piece(self._key(piece, 0), len(self._pieces), self._spill.keep(piece)))
+                kept = self._spill.keep(piece)
+                self._pieces.append(_Piece(self._key(piece, 0), len(self._pieces), kept, self._spill))
+
+    def join(self, others: Sequence[Sorter]) -> None:
+        """Take the rows of others, which have ended as well, behind its own: in that order they came."""
+        for other in others:
+            before = len(self._pieces)
+            for piece in other._pieces:  # noqa: SLF001 - one of its kind
+                piece.number += before
+            self._pieces += other._pieces  # noqa: SLF001 - likewise
 
     def merged(self) -> Iterator[pa.RecordBatch]:
         """Yield all rows in order; call it once, after the rows are all in."""
@@ -183,7 +199,7 @@ class Sorter:
                 loaded.remove(piece)
 
     def _load(self, piece: _Piece) -> pa.RecordBatch:
-        piece.rows = self._spill.take(piece.kept)
+        piece.rows = piece.spill.take(piece.kept)
         return piece.rows
 
     def _cut(self, piece: _Piece, end: Key) -> pa.RecordBatch | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
+from rivet.plan.blocks import Blocks
 from rivet.plan.chunks import Chunk
 from rivet.plan.selection import EVERYTHING, Selection
 from rivet.plan.windows import Axis, Window, units_per_day
@@ -43,6 +44,7 @@ class Scan:
         expected_rows: Rows that the probe counted in it, or None where it counted only a total.
         sorter: By RIVET the rows are read as they come; then it reaches everything.
         chunk: Which of those rows, in `mode: chunked`; they come in the order of its columns. None: all.
+        blocks: Which of those rows, by where the table holds them, sorted by RIVET alone. None: all.
     """
 
     reach: Reach
@@ -51,6 +53,7 @@ class Scan:
     expected_rows: int | None = None
     sorter: Sorter = Sorter.SOURCE
     chunk: Chunk | None = None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ def run_export(outcome: ExportOutcome) -> Document:
         "bytes_written": outcome.bytes_written,
         "scans": outcome.scans,
         "scans_at_once": outcome.scans_at_once,
+        "block_ranges": outcome.block_ranges,
         "scan_rows": None if outcome.scan_rows is None else _ends(outcome.scan_rows),
         "consistency": outcome.consistency,
         "duration_seconds": round(outcome.duration_seconds, 3),
@@ -122,6 +123,7 @@ def planned_export(outcome: PlanOutcome) -> Document:
         "selected_by": outcome.selected_by,
         "scans": None if outcome.scans is None else [_scan(s, _axis(outcome)) for s in outcome.scans],
         "scans_at_once": outcome.scans_at_once,
+        "block_ranges": outcome.block_ranges,
         "sort_bytes": outcome.sort_bytes,
         "writable": outcome.writable,
         "readers": None

@@ -14,7 +14,7 @@ from rivet.plan.schema import Fidelity
 from rivet.plan.windows import NULL_VALUE
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
-from rivet.report.wording import by_column, one_line, rows_each, size
+from rivet.report.wording import by_column, one_line, rows_each, shared_by, size
 from rivet.wording import counted
 
 MAX_PARTITIONS = 60
@@ -111,7 +111,7 @@ def _facts(outcome: PlanOutcome) -> list[str]:
         rows = [scan.expected_rows or 0 for scan in outcome.scans]
         number = outcome.scans_at_once or 1
         each = rows_each((min(rows, default=0), max(rows, default=0)), number)
-        each += f", over {number + 1} connections" if number > 1 else ""
+        each += f", over {number + 1} connections" if number > 1 else shared_by(outcome.block_ranges)
         facts.append(("read in", counted(len(outcome.scans), word) + each + sort))
     tried = ", where an object was written and removed" if outcome.writable else ""
     facts.append(("destination", outcome.destination + tried))

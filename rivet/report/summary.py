@@ -9,7 +9,7 @@ from rivet.errors import Problem
 from rivet.outcome import ExportOutcome, RunOutcome
 from rivet.report.errors import error_lines
 from rivet.report.validation import findings_table, verdict_line
-from rivet.report.wording import by_column, duration, one_line, rows_each, size
+from rivet.report.wording import by_column, duration, one_line, rows_each, shared_by, size
 from rivet.wording import counted
 
 
@@ -40,7 +40,9 @@ def _export_lines(export: ExportOutcome) -> list[str]:
     nulls = f" ({export.null_rows:,} with NULL)" if export.null_rows else ""
     facts = [
         f"{counted(export.rows, 'row')}{nulls} in {counted(export.partitions, 'partition')}",
-        counted(export.scans, "scan") + rows_each(export.scan_rows, export.scans_at_once),
+        counted(export.scans, "scan")
+        + rows_each(export.scan_rows, export.scans_at_once)
+        + shared_by(export.block_ranges),
         *([f"consistency {export.consistency}"] if export.consistency else []),
         duration(export.duration_seconds),
     ]

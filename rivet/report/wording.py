@@ -38,6 +38,15 @@ def rows_each(ends: tuple[int, int] | None, at_once: int) -> str:
     return f"{rows}, {at_once} at once"
 
 
+def shared_by(block_ranges: int | None) -> str:
+    """Say of one scan how many connections share it; else nothing.
+
+    >>> shared_by(3), shared_by(1)
+    (', its blocks shared by 3 connections', '')
+    """
+    return f", its blocks shared by {block_ranges} connections" if (block_ranges or 1) > 1 else ""
+
+
 def by_column(counts: Mapping[str, int]) -> str:
     """List counts of values by column.
 

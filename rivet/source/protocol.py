@@ -25,6 +25,7 @@ from rivet.plan.probe import Probe as Probe
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rivet.plan.blocks import Blocks
     from rivet.plan.chunks import Extent, Line
     from rivet.plan.cursor import Cursor, CursorValue, Touched
     from rivet.plan.measured import Grid, Rows
@@ -256,6 +257,13 @@ class Session(Protocol):
 
     def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
         """Tell how often reading a scan passes over the relation, by the planner, its sort aside."""
+
+    def blocks(self, relation: Relation, number: int) -> Sequence[Blocks]:
+        """Cut a table into at most so many ranges of its blocks, each read without looking at the others.
+
+        All ranges, one after the other, give the rows in the order in which a scan of everything finds them.
+        Nothing is given where that cannot be, or is not worth more than one connection.
+        """
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan

@@ -32,6 +32,7 @@ SHAPES = {
     "few-windows": "i / 2001",
 }
 PATIENCE_SECONDS = 60
+_THREADS = ("rivet-worker", "rivet-reader", "rivet-sort", "rivet-order")
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +94,7 @@ def _await_no_connection(database: Database) -> None:
 
 
 def _workers() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith(("rivet-worker", "rivet-reader"))]
+    return [t.name for t in threading.enumerate() if t.name.startswith(_THREADS)]
 
 
 @pytest.mark.parametrize("engine", ["postgres"])
@@ -120,8 +121,8 @@ def test_the_tree_does_not_depend_on_how_many_read(tmp_path: Path, database: Dat
 @pytest.mark.parametrize(
     ("made", "rows", "more", "why"),
     [
-        ({"index": "SELECT 1"}, ROWS, {}, "no index leads with 'created_at'"),
-        ({"order": "md5(i::text)"}, ROWS, {}, "would read it about"),
+        ({"index": "SELECT 1"}, ROWS, {"sort": "source"}, "no index leads with 'created_at'"),
+        ({"order": "md5(i::text)"}, ROWS, {"sort": "source"}, "would read it about"),
         ({}, 60, {}, "60 rows are not worth a second connection"),
         ({}, ROWS, {"scan": "single"}, "`scan: single`"),
         ({}, ROWS, {"partition_by": None}, "one partition"),
@@ -147,6 +148,62 @@ def test_one_scan_reads_where_several_would_cost_more(
     assert sum("COPY" in statement for statement in statements) == 1
     for warnings in (outcome.warnings, planned.warnings):
         assert sum("one scan at once, and 4 were asked for" in line and why in line for line in warnings) == 1
+
+
+KEYS = {"by key": "SELECT 1", "without a key": "ALTER TABLE events DROP CONSTRAINT events_pkey"}
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("order", ["md5(i::text)", "days"])
+def test_one_pass_over_a_table_is_shared(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, key: str, order: str
+) -> None:
+    """Without an index each connection reads blocks of its own, into the files that one alone makes."""
+    monkeypatch.setattr("rivet.source.postgres.session.LEAST_BLOCKS", 20)
+    for size in ("RUN_BYTES", "MEMORY_BYTES"):
+        monkeypatch.setattr(f"rivet.export.sorter.{size}", 256 * 1024)  # so that there are many runs
+    _create(database, "i * 9 / 4001 / 2 * 2", order=order, index="SELECT 1")
+    database.execute(f"{KEYS[key]}; UPDATE events SET note = 'newer' WHERE id % 5 = 0")
+    run_well(tmp_path, _at_once(database, 1), by_day(tmp_path / "one"))
+    source, export = _at_once(database, 3), by_day(tmp_path / "three")
+    (planned,) = plan(settings(tmp_path, source, export), listener=lambda _: None)
+
+    with database.recording() as statements:
+        outcome = run_well(tmp_path, source, export, validate=True)
+
+    read = [s for s in statements if "COPY" in s]
+    assert (len(read), sum("ctid >=" in s for s in read), sum("ctid <" in s for s in read)) == (3, 3, 2)
+    assert (outcome.scans, outcome.block_ranges, planned.block_ranges) == (1, 3, 3)
+    assert not any("at once" in line for line in outcome.warnings)
+    assert _digests(tmp_path / "three") == _digests(tmp_path / "one")
+    assert rows_by_manifest(tmp_path / "three") == _rows_by_day(database)
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE VIEW v AS SELECT * FROM events",
+        """CREATE TABLE v (LIKE events) PARTITION BY HASH (id);
+        CREATE TABLE v1 PARTITION OF v FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+        INSERT INTO v SELECT * FROM events""",
+        "CREATE TABLE v (LIKE events); CREATE TABLE w () INHERITS (v); INSERT INTO w SELECT * FROM events",
+    ],
+    ids=["view", "partitioned", "inherited"],
+)
+def test_what_is_no_plain_table_is_read_by_one(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, made: str
+) -> None:
+    """Its rows lie in the blocks of others."""
+    monkeypatch.setattr("rivet.source.postgres.session.LEAST_BLOCKS", 1)
+    _create(database, order="md5(i::text)", index="SELECT 1")
+    database.execute(made)
+
+    outcome = run_well(tmp_path, _at_once(database, 3), by_day(tmp_path / "tree", table="v"))
+
+    assert (outcome.scans, outcome.block_ranges) == (1, 1)
+    assert rows_by_manifest(tmp_path / "tree") == _rows_by_day(database)
 
 
 @pytest.mark.parametrize("engine", ["postgres"])
@@ -256,15 +313,18 @@ def _run_bounded(directory: Path, source: dict[str, Any], export: dict[str, Any]
 
 
 @pytest.mark.parametrize("engine", ["postgres"])
+@pytest.mark.parametrize("index", ["", "SELECT 1"], ids=["scans", "blocks"])
 def test_a_worker_that_is_cut_off_stops_the_others(
-    tmp_path: Path, database: Database, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, database: Database, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, index: str
 ) -> None:
     """Wherever it is cut, nothing is published, no thread and no connection stays, and the end is soon."""
     monkeypatch.setattr("rivet.source.pipe.BLOCK_BYTES", 16 * 1024)
-    _create(database)
+    monkeypatch.setattr("rivet.source.postgres.session.LEAST_BLOCKS", 20)
+    _create(database, index=index)
     source = replace(database, server=replace(database.server, port=proxy.port)).source | {"parallel": 3}
     root = tmp_path / "tree"
-    run_well(tmp_path, source, by_day(root))
+    outcome = run_well(tmp_path, source, by_day(root))
+    assert max(outcome.scans_at_once, outcome.block_ranges) == 3
     total, before = proxy.passed, snapshot(root)
     database.execute("UPDATE events SET note = repeat('x', 640)")
 
@@ -277,10 +337,18 @@ def test_a_worker_that_is_cut_off_stops_the_others(
         assert _workers() == []
 
 
-@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
-def test_an_interruption_ends_all_workers(tmp_path: Path, database: Database, engine: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "index"), [("postgres", ""), ("postgres", "SELECT 1"), ("mariadb", "")], ids=str
+)
+def test_an_interruption_ends_all_workers(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, engine: str, index: str
+) -> None:
     """Nothing is published, and neither a thread nor a connection stays."""
-    (_create if engine == "postgres" else _create_in_mariadb)(database)
+    monkeypatch.setattr("rivet.source.postgres.session.LEAST_BLOCKS", 20)
+    if engine == "postgres":
+        _create(database, index=index)
+    else:
+        _create_in_mariadb(database)
     source = _at_once(database, 3) | ({} if engine == "postgres" else {"consistency": "statement"})
 
     def interrupt(event: Event) -> None:

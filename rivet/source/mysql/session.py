@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from rivet.plan.blocks import Blocks
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
@@ -146,6 +147,14 @@ class MysqlSession:
         plan = self._plan(reading.statement, f"cannot plan {relation.label}")
         sorts = any("filesort" in (line["extra"] or "") for line in plan)
         return (describing.planned_rows(plan) or 0) * relation.row_bytes if sorts else 0
+
+    def blocks(
+        self,
+        relation: Relation,  # noqa: ARG002 - no other connection sees the same moment
+        number: int,  # noqa: ARG002 - likewise
+    ) -> Sequence[Blocks]:
+        """Leave every table whole."""
+        return ()
 
     def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
         """Compare the rows that the planner means to look at with all."""

@@ -103,6 +103,24 @@ def piece_number(column: Column, day_edges: Sequence[int]) -> str:
     return " + ".join(days)
 
 
+def blocks_statement(relation: Relation) -> str | None:
+    """Ask for the blocks of an ordinary table; NULL of another, or where no range of them can be read.
+
+    The server reads ranges of blocks from version 14 on (its release notes, "TID Range Scans").
+    """
+    name = relation.from_item.removesuffix(f" AS {ALIAS}")
+    if relation.table is None or not name.startswith('"'):  # a query, or some of the rows
+        return None
+    name = name.replace("'", "''")
+    return (
+        "SELECT CASE WHEN current_setting('server_version_num')::int >= 140000 AND c.relkind IN ('r', 'm')"
+        " AND NOT c.relhassubclass AND m.amname = 'heap'"
+        " THEN pg_relation_size(c.oid) / current_setting('block_size')::int END"
+        " FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam"
+        f" WHERE c.oid = CAST('{name}' AS pg_catalog.regclass)"
+    )
+
+
 def read_statement(
     relation: PostgresRelation, columns: Sequence[Column], column: Column | None, scan: Scan
 ) -> str:
@@ -113,7 +131,7 @@ def read_statement(
     order = named(column)
     if column.name in relation.nulled and scan.reach is not Reach.RANGE:
         order = f"CASE WHEN {fits(column)} THEN {order} END"
-    statement += where(window_conditions(relation, column, scan))
+    statement += where([*window_conditions(relation, column, scan), *_block_conditions(scan)])
     if scan.sorter is Sorter.RIVET:
         return statement
     ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
@@ -143,6 +161,16 @@ def window_conditions(relation: PostgresRelation, column: Column, scan: Scan) ->
         is_nulled = column.name in relation.nulled
         return [f"({name} IS NULL OR {unfit(relation, column)})" if is_nulled else f"{name} IS NULL"]
     return [] if scan.start is None or scan.end is None else between(column, scan.start, scan.end)
+
+
+def _block_conditions(scan: Scan) -> list[str]:
+    """Write in which blocks of the table the rows lie."""
+    if scan.blocks is None:
+        return []
+    conditions = [f"{ALIAS}.ctid >= '({scan.blocks.start},0)'"]
+    if scan.blocks.end is not None:
+        conditions.append(f"{ALIAS}.ctid < '({scan.blocks.end},0)'")
+    return conditions
 
 
 def between(column: Column, start: int, end: int) -> list[str]:

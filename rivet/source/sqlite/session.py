@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from rivet.errors import ColumnError
+from rivet.plan.blocks import Blocks
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
@@ -143,6 +144,14 @@ class SqliteSession:
         if scan.expected_rows is None or not examination.rows:
             return examination.total_bytes
         return examination.total_bytes * scan.expected_rows // examination.rows
+
+    def blocks(
+        self,
+        relation: Relation,  # noqa: ARG002 - no other connection sees the same moment
+        number: int,  # noqa: ARG002 - likewise
+    ) -> Sequence[Blocks]:
+        """Leave every table whole."""
+        return ()
 
     def passes(
         self,
