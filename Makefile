@@ -7,12 +7,13 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 VENV := .venv
+PEER := .peer
 BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq --no-input
 # More words for pytest or the bench, such as ARGS="-k windows".
 ARGS ?=
 
-.PHONY: help install demo test test-long check format bench servers clean
+.PHONY: help install demo test test-long check format bench peer servers clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -42,14 +43,20 @@ format: $(VENV)/.ready ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.ready servers ## Measure Rivet beside DuckDB and the bare query, on this machine
+bench: $(VENV)/.ready servers peer ## Measure Rivet beside its peers and the bare query, on this machine
 	@$(BIN)/python -m benchmarks $(ARGS)
+	@$(if $(ARGS),true,for name in sqlite partitions validation startup; do echo; $(BIN)/python -m benchmarks.$$name; done)
+
+peer: $(VENV)/.made ## Install rivet-cli, a peer in the bench, into .peer: its command is called rivet, too
+	@test -x $(PEER)/bin/rivet || { .ci/venv '$(PYTHON)' $(PEER) && \
+	  PIP_DISABLE_PIP_VERSION_CHECK=1 $(PEER)/bin/python -m pip install -qq --no-input rivet-cli==0.32.2; } || \
+	  { rm -rf $(PEER); echo 'rivet-cli is not to be had here: the bench does without' >&2; }
 
 servers: $(VENV)/.ready
 	@.ci/servers $(BIN)/python
 
 clean: ## Remove .venv, .demo and every cache
-	rm -rf $(VENV) .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEER) .demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # A stamp for each degree of set-up: a second call does nothing, a change of pyproject.toml installs again.
 
