@@ -32,6 +32,32 @@ def test_bytes_in_flight_are_bounded() -> None:
         assert pool.sent_bytes == 1120
 
 
+def test_work_in_flight_is_bounded_in_number() -> None:
+    """On threads of the pool and on those that ask, no more is done at once than the pool has threads."""
+    together = threading.Barrier(3)
+    lock, under_way, most = threading.Lock(), 0, 0
+
+    def work() -> None:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        together.wait(60)  # each three are there at once
+        with lock:
+            under_way -= 1
+        together.wait(60)
+
+    with closing(UploadPool(3, 100)) as pool:
+        futures = [pool.submit(1, work) for _ in range(6)]
+        asking = [threading.Thread(target=pool.run, args=(1, work)) for _ in range(6)]
+        for thread in asking:
+            thread.start()
+        finish_all(futures)
+        for thread in asking:
+            thread.join()
+    assert most == 3
+
+
 def test_failed_work_gives_its_room_back() -> None:
     """Work that fails or is dropped takes no room, and is not counted as sent."""
 

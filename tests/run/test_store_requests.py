@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections import Counter
 from contextlib import closing
@@ -26,6 +27,8 @@ PREFIX = "lake/"
 SMALL_REQUESTS, LARGE_REQUESTS, VALIDATING_REQUESTS = 5, 8, 3
 OTHER_REQUESTS = 20
 LARGE_BYTES = 9 * 1024**2
+_NEW = ("put part", "put manifest", "put marker")
+_REPLACED = ("delete marker", *_NEW, "delete part")
 
 
 class Counted:
@@ -36,20 +39,24 @@ class Counted:
         others: Requests on the export file.
         listings: Pages of keys or of uploads.
         deletes: Batches, and single ones.
+        changes: What the last run has done to the objects of each partition, in this order.
     """
 
     def __init__(self, bucket: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bucket = bucket
         self._asked: list[tuple[str, str]] = []
+        self.changes: dict[str, list[str]] = {}
         by_sdk, by_hand = URLLib3Session.send, straight.send
 
         def send_by_sdk(session: URLLib3Session, request: Any) -> Any:
             self._asked.append((request.method, request.url))
+            self._note(request.method, request.url, request.body or b"")
             return by_sdk(session, request)
 
         def send_by_hand(sock: socket.socket, head: bytes, data: bytes) -> bool:
             method, path, _ = head.decode().split(" ", 2)
             self._asked.append((method, path))
+            self._note(method, path, data)
             return by_hand(sock, head, data)
 
         monkeypatch.setattr(URLLib3Session, "send", send_by_sdk)
@@ -72,9 +79,24 @@ class Counted:
                 self.others += 1
         self._asked.clear()
 
+    def _note(self, method: str, url: str, body: bytes) -> None:
+        path, query = unquote(urlsplit(url).path), urlsplit(url).query
+        if query == "delete":
+            keys, does = re.findall("<Key>(.*?)</Key>", body.decode()), "delete"
+        else:
+            keys, does = [path], method.lower()
+            for word, spoken in {"uploadId": "complete", "partNumber": "send", "uploads": "begin"}.items():
+                does = spoken if word in query else does
+        for key in keys if does not in {"get", "head"} else ():
+            directory, _, name = key.rpartition("/")
+            kind = {"_SUCCESS": "marker", "manifest.json": "manifest"}.get(name, "part")
+            if "=" in directory:
+                self.changes.setdefault(directory.rpartition("=")[2], []).append(f"{does} {kind}")
+
     def run(self, directory: Path, source: Any, **more: Any) -> ExportOutcome:
         """Export by day into the bucket, and count."""
         destination = {**self.bucket.section, "prefix": f"{PREFIX}{{partition}}"}
+        self.changes.clear()
         export = by_day(Path(), destination=destination, **more)
         outcome = run_well(directory, source, export, environ=self.bucket.environment)
         self.count()
@@ -95,7 +117,10 @@ def _most(counted: Counted) -> int:
 def test_requests_grow_with_the_partitions_and_no_faster(
     tmp_path: Path, counted: Counted, monkeypatch: pytest.MonkeyPatch, partitions: int
 ) -> None:
-    """To write, replace, leave alone and validate a partition takes a bounded number of requests."""
+    """To write, replace, leave alone and validate a partition takes a bounded number of requests.
+
+    The marker goes first and comes last, after part and manifest; then the old part goes.
+    """
 
     def run_over(days: list[int | None]) -> ExportOutcome:
         monkeypatch.setattr("rivet.run.open_source", lambda _: FakeSource(days))
@@ -109,6 +134,8 @@ def test_requests_grow_with_the_partitions_and_no_faster(
         outcome = run_over(days)
         assert (outcome.partitions_written, outcome.rows) == (written, len(days))
         assert _most(counted) <= SMALL_REQUESTS
+        orders = {tuple(changes) for changes in counted.changes.values()}
+        assert orders == ({_NEW, _REPLACED} if written > partitions else {_NEW} if written else set())
         assert counted.others <= OTHER_REQUESTS + written // 32 + outcome.duration_seconds // 5, "of the lock"
         # Two batches and a look at the export file for each 32 partitions, and some pages of all keys.
         assert counted.deletes <= 2 * written // 32 + 4
@@ -127,7 +154,10 @@ def test_requests_grow_with_the_partitions_and_no_faster(
 def test_large_parts_take_a_few_requests_more(
     tmp_path: Path, counted: Counted, sqlite_database: SqliteDatabase
 ) -> None:
-    """A part that goes up in two pieces costs the beginning and the end of an upload beside them."""
+    """A part that goes up in two pieces costs the beginning and the end of an upload beside them.
+
+    The pieces go before anything that readers see is touched, and the end comes in the place of the part.
+    """
     sqlite_database.execute(
         f"""
         CREATE TABLE events (id INTEGER PRIMARY KEY, created_at DATETIME, body BLOB);
@@ -135,9 +165,11 @@ def test_large_parts_take_a_few_requests_more(
             (2, '2023-01-02 00:00:00', randomblob({LARGE_BYTES}));
         """
     )
-    for _ in range(2):
+    for order in (_NEW, _REPLACED):
         outcome = counted.run(tmp_path, sqlite_database.source)
         assert outcome.partitions_written == 2
         assert outcome.bytes_written > 2 * LARGE_BYTES
         assert SMALL_REQUESTS < _most(counted) <= LARGE_REQUESTS
+        completed = ["complete part" if does == "put part" else does for does in order]
+        assert list(counted.changes.values()) == [["begin part", "send part", "send part", *completed]] * 2
         sqlite_database.execute(f"UPDATE events SET body = randomblob({LARGE_BYTES})")
