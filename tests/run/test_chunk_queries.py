@@ -63,12 +63,22 @@ def _plan(directory: Path, database: AnyDatabase, **keys: Any) -> PlanOutcome:
     ("keys", "chunks"),
     [
         ({"chunk_column": "id", "chunk_size": 2000}, 11),
+        ({"chunk_column": "id", "chunk_size": 2000, **BY_DAY}, 11),
+        ({"chunk_column": "id", "chunk_count": 4, **BY_DAY}, 9),
         ({"chunk_by_key": ["id"], "chunk_size": 2000}, 10),
         ({"chunk_by_key": ["day", "code"], "chunk_size": 2000, **BY_DAY}, 11),
         ({"chunk_by_key": ["code"], "chunk_size": 2000, **BY_DAY}, 11),
         ({"chunk_by_key": ["id"], "chunk_size": 2000, **BY_DAY}, 11),
     ],
-    ids=["range", "page", "composite page", "page after the day", "page of another index"],
+    ids=[
+        "range",
+        "range of a day",
+        "share of a day",
+        "page",
+        "composite page",
+        "page after the day",
+        "page of another index",
+    ],
 )
 @pytest.mark.parametrize("engine", ["postgres", "mariadb"], scope="module")
 def test_the_log_shows_as_many_queries_as_planned_each_by_an_index(
