@@ -22,7 +22,8 @@ ROWS, ROW_BYTES = 320_000, 1_000
 MOST_BYTES = 240 * 1000**2
 PAUSE_SECONDS, STILL = 0.05, 20
 QUERIES = {
-    "postgres": f"SELECT i, repeat(md5(i::text), {ROW_BYTES // 32}) AS note FROM generate_series(1, {ROWS}) AS i",
+    "postgres": f"SELECT i, repeat(md5(i::text), {ROW_BYTES // 32}) AS note"
+    f" FROM generate_series(1, {ROWS}) AS i",
     "mariadb": f"SELECT seq AS i, REPEAT(MD5(seq), {ROW_BYTES // 32}) AS note FROM seq_1_to_{ROWS}",
 }
 
