@@ -10,6 +10,8 @@ VENV := .venv
 PEER := .peer
 BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq --no-input
+# Two processes, each with servers of its own; the tests of a file stay together.
+SIDE_BY_SIDE := --numprocesses=2 --dist=loadfile
 # More words for pytest or the bench, such as ARGS="-k windows".
 ARGS ?=
 
@@ -27,10 +29,10 @@ demo: $(VENV)/.demo ## Export 240,000 rows from SQLite by day, validate them and
 	@$(BIN)/python demo/demo.py
 
 test: check servers ## Run the checks and every test, on servers of their own
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 test-long: check servers ## Run every test, those that take minutes too
-	@$(BIN)/python -m pytest -m '' $(ARGS)
+	@$(BIN)/python -m pytest -m '' $(SIDE_BY_SIDE) $(ARGS)
 
 check: $(VENV)/.ready ## Run ruff, mypy, the import law and, once a day, the audit of what Rivet needs
 	@$(BIN)/ruff check --quiet .
