@@ -233,7 +233,7 @@ def test_a_run_that_fails_loses_nothing_and_doubles_nothing(
         mark = export_file(root)["watermark"]
         whole, waves = getattr(Publisher, step), []
 
-        def fail(publisher: Publisher, *given: Any) -> None:
+        def fail(publisher: Publisher, *given: Any, **_: Any) -> None:
             if step == "_publish_wave":  # noqa: B023 - called in this turn
                 waves.append(1)  # noqa: B023
                 if len(waves) < 2:  # noqa: B023
