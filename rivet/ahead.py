@@ -16,8 +16,10 @@ from rivet.described import Described
 from rivet.export.order import Order
 from rivet.export.pages import Pages
 from rivet.export.sort import SortedBatches
+from rivet.export.tally import Tally
 from rivet.export.temporary import free_bytes
-from rivet.plan.scans import Reach, Scan, Sorter, choose_sorter
+from rivet.plan.scans import Reach, Scan, Sorter
+from rivet.plan.sorting import choose_sorter
 from rivet.source.protocol import Batches, Session
 
 # An estimate may be wrong by so much before a scan is begun that the probe then splits.
@@ -36,7 +38,8 @@ class ReadAhead:
         self._readers = readers
         self._described = described
         self._begun: tuple[Scan, ExitStack, Batches] | None = None
-        self._pages = Pages(session)
+        self.tally = Tally()
+        self._pages = Pages(session, self.tally)
 
     def __enter__(self) -> Self:
         return self
@@ -69,12 +72,18 @@ class ReadAhead:
         begun, reading = self._take(described, scan)
         if isinstance(reading, SortedBatches):
             reading.on_read = on_read
-        return reading if begun is None else _entered(begun, reading)
+        return self.tally.of(reading if begun is None else _entered(begun, reading))
 
     def apart(self, described: Described) -> Callable[[Scan], AbstractContextManager[Batches]]:
         """Give what reads scans, one after the other, beside others on threads of their own."""
-        pages = Pages(self._session)
-        return lambda scan: pages.read(described.relation, described.column, scan)
+        pages = Pages(self._session, self.tally)
+
+        def read(scan: Scan) -> AbstractContextManager[Batches]:
+            if scan.chunk is None:
+                return self.tally.of(self._read(described, scan))
+            return pages.read(described.relation, described.column, scan)
+
+        return read
 
     def _take(self, described: Described, scan: Scan) -> tuple[ExitStack | None, Batches]:
         if self._begun is None or described != self._described:
@@ -102,16 +111,19 @@ class ReadAhead:
         if export.chunks is not None or export.unrepresentable == "null" or export.scan == "per_partition":
             return None
         may_split = export.scan == "auto" and described.is_indexed and described.is_steady
-        if may_split and (relation.estimated_rows or 0) * _DOUBT > export.max_scan_rows:
+        doubtful = (relation.estimated_rows or 0) * _DOUBT > export.max_scan_rows
+        if may_split and (doubtful or export.max_scan_seconds is not None):
             return None
         whole = Scan(Reach.EVERYTHING)
         if described.column is None:
             return whole
         sort_bytes = self._session.sort_bytes(relation, described.column, whole)
-        if sort_bytes > export.max_sort_size_bytes:
+        limit = export.max_sort_size_bytes
+        if may_split and sort_bytes > limit:
             return None
-        sorter = choose_sorter(export.sort, self._session.advised_sorter, sort_bytes, free_bytes())
-        return replace(whole, sorter=sorter)
+        advised, free = self._session.advised_sorter, free_bytes()
+        sorter = choose_sorter(export.sort, advised, sort_bytes, free_bytes=free, max_sort_bytes=limit)
+        return None if sorter is None else replace(whole, sorter=sorter)
 
 
 @contextmanager

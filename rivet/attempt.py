@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from time import monotonic
 
 from rivet.adding import Addition, addition_of
 from rivet.ahead import ReadAhead
@@ -22,7 +23,7 @@ from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
 from rivet.manifest.model import PartitionEntry
 from rivet.noting import notes_of
-from rivet.outcome import ExportOutcome, worst_exit_code
+from rivet.outcome import ExportOutcome, Reading, worst_exit_code
 from rivet.plan.changes import changed_columns
 from rivet.plan.scans import Scan
 from rivet.plan.windows import NULL_VALUE
@@ -32,7 +33,7 @@ from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
 from rivet.publish.tree import Tree
 from rivet.publish.vanished import decide_vanished
-from rivet.reading import rows_expected, scans_alone
+from rivet.reading import reading_of, rows_expected, scans_alone, with_pace
 from rivet.record import Record
 from rivet.resuming import finished_told, require_finished
 from rivet.staging import shape_of, stager_of
@@ -75,6 +76,7 @@ class Attempt:
         self._account = Account()
         self._notes = notes_of(record, prepared)
         self._adding: Addition | None = None
+        self._reading: Reading | None = None
         self._telling = Telling(
             listener, record.export.name, prepared, lambda: record.destination.uploaded_bytes
         )
@@ -118,7 +120,11 @@ class Attempt:
             if self._notes is not None:
                 self._notes.take_over()
             with self._stager() as stager:
+                begun = monotonic()
                 self._scan(ahead, stager, publisher)
+                self._reading = reading_of(
+                    self._prepared, self._account.rows, monotonic() - begun, ahead.tally
+                )
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
                 return self._publish(stager, publisher)
         except BaseException as error:
@@ -240,7 +246,7 @@ class Attempt:
         )
         publisher.publish(partitions, vanished.remove)
         publisher.keep(vanished.keep)
-        ended = ending.export_file(publisher.failures.errors)
+        ended = with_pace(self._export, self._reading, ending.export_file(publisher.failures.errors))
         finished = publisher.complete(ended, keeps=self._notes is not None)
         null_rows = sum(p.row_count for p in finished.partitions if p.value == NULL_VALUE)
         tally = publisher.tally
@@ -276,6 +282,7 @@ class Attempt:
             unrepresentable_rows=finished.unrepresentable_rows,
             bytes_written=tally.bytes_written,
             scans=len(prepared.queries),
+            reading=self._reading,
             scans_at_once=self._prepared.at_once,
             block_ranges=self._prepared.block_ranges,
             scan_rows=self._prepared.scan_rows,

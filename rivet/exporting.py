@@ -21,7 +21,7 @@ from rivet.locking import open_lock_of
 from rivet.outcome import ExportOutcome
 from rivet.plan.names import EXPORT_FILE
 from rivet.plan.selection import EVERYTHING
-from rivet.prepare import prepare, spanned
+from rivet.prepare import last_pace, prepare, spanned
 from rivet.publish.tree import read_tree
 from rivet.resuming import finished_partitions, settings_digest, without_finished
 from rivet.retrying import begun_anew
@@ -128,6 +128,7 @@ def _run(
             count=count or deals or not chosen.holds_rows,  # a window may have none any more
             selection=without_finished(chosen.selection, finished, described.axis),
             is_narrowed=chosen.is_narrowed,
+            pace=last_pace(export, tree),
         )
         if chosen.is_narrowed:
             prepared = spanned(session, export, described, prepared, tree.entries.values())

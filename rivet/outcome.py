@@ -11,11 +11,34 @@ from dataclasses import dataclass
 from rivet.ledger.entries import ChangeEntry, HistoryEntry
 from rivet.manifest.verdict import Verdict
 from rivet.manifest.verify_source import Comparison
-from rivet.plan.scans import Scan
+from rivet.plan.estimate import Estimate
+from rivet.plan.scans import Scan, Sorter
 from rivet.plan.schema import Column
+from rivet.plan.ways import Choice
 
 # Interrupted wins, then the first of these that occurred.
 _PRECEDENCE = (130, 4, 1, 2, 3, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the rows of an export were read.
+
+    Attributes:
+        choice: In what queries, and why.
+        sorter: Who put the rows in order; None: they came so, or are in none.
+        rows: All that came, those of windows that are not written too.
+        seconds: From the first query to the last row; some of it passes in writing.
+        bytes_read: Of the values as they are in memory.
+        temporary_bytes: Of the files in which Rivet sorted.
+    """
+
+    choice: Choice
+    sorter: Sorter | None
+    rows: int
+    seconds: float
+    bytes_read: int
+    temporary_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +63,7 @@ class ExportOutcome:
         scans_at_once: How many of them at once.
         block_ranges: Connections that shared the blocks of the one scan.
         scan_rows: Rows of the smallest and of the largest, where they were counted.
+        reading: How the rows were read; None where the export failed.
         warnings: Lines for people.
         error: Message of the error, or None.
         hint: The mend, or None.
@@ -67,6 +91,7 @@ class ExportOutcome:
     scan_rows: tuple[int, int] | None = None
     consistency: str | None = None
     duration_seconds: float = 0.0
+    reading: Reading | None = None
     warnings: tuple[str, ...] = ()
     error: str | None = None
     hint: str | None = None
@@ -139,6 +164,8 @@ class PlanOutcome:
         scans_at_once: How many of them at once; None from `check`.
         block_ranges: Connections that will share the blocks of the one scan; None from `check`.
         sort_bytes: The source's estimate of the largest sort, whoever does it.
+        choice: In what queries the source will be read, and why; None from `check`.
+        estimate: Of the largest of them, by the source; None from `check`, and where nothing is read.
         null_rows: Rows of the NULL partition.
         unrepresentable_rows: Values that will be written as NULL, by column; None from `check`.
         minimum: Smallest value of the partition column, as JSON files hold it.
@@ -174,6 +201,8 @@ class PlanOutcome:
     scans_at_once: int | None = None
     block_ranges: int | None = None
     sort_bytes: int | None = None
+    choice: Choice | None = None
+    estimate: Estimate | None = None
     writable: bool | None = None
     readers: Mapping[str, Sequence[str]] | None = None
     warnings: tuple[str, ...] = ()

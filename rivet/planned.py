@@ -70,6 +70,7 @@ def with_plan(outcome: PlanOutcome, prepared: Prepared) -> PlanOutcome:
         scans_at_once=prepared.at_once,
         block_ranges=prepared.block_ranges,
         sort_bytes=prepared.sort_bytes,
+        choice=prepared.choice,
         warnings=(
             *outcome.warnings,
             *(line for line in prepared.described.run_advice if line not in outcome.warnings),

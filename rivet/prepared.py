@@ -12,6 +12,7 @@ from rivet.manifest.model import PartitionEntry
 from rivet.plan.cursor import CursorValue
 from rivet.plan.scans import Reach, Scan, WindowCount
 from rivet.plan.selection import EVERYTHING, Selection
+from rivet.plan.ways import ONE_SCAN, Choice
 from rivet.source.protocol import Probe
 
 
@@ -34,6 +35,7 @@ class Prepared:
         why: What the selection comes from, for people; empty where all is read as a matter of course.
         at_once: Scans that are read at once, each on a connection of its own.
         block_ranges: Connections that share the blocks of the one scan.
+        choice: In what queries it is read, and why.
     """
 
     described: Described
@@ -47,10 +49,11 @@ class Prepared:
     source_span: tuple[int, int] | None = None
     adds_from: CursorValue | None = None
     why: str = ""
-    at_once: int = 1
-    block_ranges: int = 1
     taken: Mapping[Scan, KeptChunk] = field(default_factory=dict)
     left_by: frozenset[str] = frozenset()
+    at_once: int = 1
+    block_ranges: int = 1
+    choice: Choice = ONE_SCAN
 
     @property
     def scan_rows(self) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Says of the scans of a plan what each partition must give, and how one is read by itself.
+"""Says of the scans of a plan what each partition must give, how one is read alone, and how all were read.
 
 Composition: a view of what was prepared.
 """
@@ -6,8 +6,14 @@ Composition: a view of what was prepared.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
-from rivet.plan.scans import Reach, Scan
+from rivet.config.settings import ExportSettings
+from rivet.export.tally import Tally
+from rivet.manifest.model import ExportFile
+from rivet.outcome import Reading
+from rivet.plan.pace import KEY, reading_facts
+from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.prepared import Prepared
 
 
@@ -47,3 +53,22 @@ def scans_alone(prepared: Prepared, scan: Scan, *, per_partition: bool) -> dict[
         for c in counts
         if scan.start <= c.start < scan.end and prepared.selection.holds(c.window)
     }
+
+
+def reading_of(prepared: Prepared, rows: int, seconds: float, tally: Tally) -> Reading:
+    """Sum up how the rows of all scans were read.
+
+    Args:
+        rows: All that came.
+        seconds: From the first query to the last row.
+    """
+    sorters = {scan.sorter for scan in prepared.scans} if prepared.sort_bytes else set()
+    sorter = Sorter.RIVET if Sorter.RIVET in sorters else next(iter(sorters), None)
+    return Reading(prepared.choice, sorter, rows, seconds, tally.bytes_read, tally.temporary_bytes)
+
+
+def with_pace(export: ExportSettings, reading: Reading | None, finished: ExportFile) -> ExportFile:
+    """Write into an export file how long the reading took, where the next run will want to know."""
+    if reading is None or export.max_scan_seconds is None:
+        return finished
+    return replace(finished, extra={**finished.extra, KEY: reading_facts(reading.rows, reading.seconds)})

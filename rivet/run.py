@@ -25,7 +25,7 @@ from rivet.plan.advice import key_advice, type_advice
 from rivet.plan.readers import readers
 from rivet.plan.resolve import near_miss
 from rivet.planned import outcome_of, with_plan
-from rivet.prepare import prepare, refuse_vanished, spanned
+from rivet.prepare import estimated, last_pace, prepare, refuse_vanished, spanned
 from rivet.publish.tree import read_tree
 from rivet.resuming import finished_partitions, finished_told, settings_digest, without_finished
 from rivet.selecting import choose
@@ -143,6 +143,7 @@ def plan(
                 count=True,
                 selection=without_finished(chosen.selection, finished, described.axis),
                 is_narrowed=chosen.is_narrowed,
+                pace=last_pace(export, tree),
             )
             if chosen.is_narrowed:
                 prepared = spanned(session, export, described, prepared, tree.entries.values())
@@ -152,8 +153,9 @@ def plan(
             )
             prepared = shared(session, export, prepared, settings.source.parallel)
             refuse_vanished(export, prepared, tree.entries.values())
+            estimate = estimated(session, prepared)
         outcome = outcome_of(described, export.name, source=source.label, destination=destination.uri)
-        outcome = with_plan(outcome, prepared)
+        outcome = replace(with_plan(outcome, prepared), estimate=estimate)
         unread = {path for path, entry in tree.entries.items() if not prepared.is_selected(entry)}
         return replace(
             outcome,

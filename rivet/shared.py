@@ -11,6 +11,7 @@ from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.plan.scans import Reach, Sorter
 from rivet.plan.sharing import LEAST_ROWS, MOST_PASSES, at_once, heavy_share, shared_scans
+from rivet.plan.ways import Choice, Way
 from rivet.prepared import Prepared
 from rivet.source.protocol import Consistency, Session
 from rivet.wording import counted
@@ -69,14 +70,14 @@ def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: 
     """Cut a scan of everything, or give it back, and why it stays whole."""
     described, probe = prepared.described, prepared.probe
     relation, column = described.relation, described.column
-    why = _why_whole(export, prepared)
+    why, choice = _why_whole(export, prepared), prepared.choice
     if why or column is None:
         return prepared, why
     scans = shared_scans(
         prepared.counts or (),
         probe.null_partition_rows,
         workers=workers,
-        max_scan_rows=export.max_scan_rows,
+        max_scan_rows=choice.max_scan_rows if choice.way is Way.BOUNDED else export.max_scan_rows,
         selection=prepared.selection,
     )
     if len(scans) == 1:
@@ -89,7 +90,11 @@ def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: 
             f"its index would read it about {passes:.0f} times"
         )
     sort_bytes = session.sort_bytes(relation, column, largest)
-    return replace(prepared, scans=scans, sort_bytes=sort_bytes), ""
+    if sort_bytes > export.max_sort_size_bytes:
+        return prepared, f"each would have to sort about {sort_bytes:,} bytes, more than max_sort_size allows"
+    told = f"{counted(workers, 'connection')} may read at once, each by an index"
+    choice = Choice(Way.BOUNDED, told, choice.max_scan_rows)
+    return replace(prepared, scans=scans, sort_bytes=sort_bytes, choice=choice), ""
 
 
 def _why_whole(export: ExportSettings, prepared: Prepared) -> str:

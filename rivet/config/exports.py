@@ -48,6 +48,7 @@ _SAME_NAMES = {
     "compression_level",
     "max_partitions",
     "max_scan_rows",
+    "max_scan_seconds",
     "refresh_windows",
     "scan",
     "sort",

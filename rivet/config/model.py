@@ -144,9 +144,14 @@ class Export(Section):
         None, description="who sorts the rows of the one scan: the source, or Rivet, in temporary files"
     )
     max_sort_size: Size | None = Field(
-        None, description="a sort that the server estimates above it is refused, whoever would do it"
+        None,
+        description="the source is not asked to sort more, by its own estimate: Rivet does, or the run stops",
     )
     max_scan_rows: Count | None = Field(None, description="rows of one of several scans")
+    max_scan_seconds: Annotated[float, Field(gt=0, le=1_000_000), BeforeValidator(number)] | None = Field(
+        None,
+        description="advice: scans of so many rows as are read in this time, at the pace of the last run",
+    )
     scan: Literal["auto", "single", "per_partition"] | None = Field(
         None, description="how many queries read the source"
     )

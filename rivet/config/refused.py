@@ -15,7 +15,6 @@ _STORE = "write `type: local`, `s3` or `gcs`, and copy the tree to where it shal
 _AGAIN = "remove it: the same command finishes or undoes what a failed run began"
 
 LATER_KEYS = {
-    "max_scan_seconds": "write `max_scan_rows`",
     "old_parts_seconds": "remove it: old files go as soon as the new ones are published",
 }
 

@@ -200,8 +200,9 @@ class ExportSettings:
         partition_column: Whether the partition column stands in the files too.
         max_file_size_bytes: A partition rolls over to the next part here.
         sort: Who puts the rows of the one scan in order.
-        max_sort_size_bytes: A sort estimated above it is refused.
+        max_sort_size_bytes: The source is not asked to sort more than this, by its own estimate.
         max_scan_rows: Rows that one of several scans may read.
+        max_scan_seconds: How long one of several scans had better take; None: that decides nothing.
         resume: Whether what a failed run has published is read again.
     """
 
@@ -230,6 +231,7 @@ class ExportSettings:
     max_sort_size_bytes: int = 20 * 1000**3
     scan: Literal["auto", "single", "per_partition"] = "auto"
     max_scan_rows: int = 50_000_000
+    max_scan_seconds: float | None = None
     skip_empty: bool = True
     unrepresentable: Literal["error", "null"] = "error"
     vanished: Literal["remove", "keep", "error"] | None = None

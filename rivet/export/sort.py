@@ -77,6 +77,11 @@ class SortedBatches:
         return sum(g.batches.server_rows for g in self._gatherers)
 
     @property
+    def temporary_bytes(self) -> int:
+        """Give what it has put into temporary files."""
+        return sum(g.sorter.temporary_bytes for g in self._gatherers if g.sorter is not None)
+
+    @property
     def _failures(self) -> list[BaseException]:
         return [g.failure for g in self._gatherers if g.failure is not None]
 

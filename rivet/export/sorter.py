@@ -178,6 +178,11 @@ class Sorter:
                 yield from self._flood(loaded, end)
             loaded = [piece for piece in loaded if piece.rows is not None]
 
+    @property
+    def temporary_bytes(self) -> int:
+        """Give what was put into a temporary file."""
+        return self._spill.size_bytes
+
     def close(self) -> None:
         """Give the space of all rows back."""
         self._spill.close()

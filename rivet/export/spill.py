@@ -70,6 +70,11 @@ class Spill:
             data = _read(self._file, kept)
         return pa.ipc.read_record_batch(data, self._schema)
 
+    @property
+    def size_bytes(self) -> int:
+        """Give the size of the file; 0: there is none."""
+        return self._end
+
     def close(self) -> None:
         """Give the space back. May be called again."""
         if self._file is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal
 
 from rivet.plan.blocks import Blocks
 from rivet.plan.chunks import Chunk
@@ -42,7 +41,7 @@ class Scan:
         start: First value of the range on the axis, closed; None unless RANGE.
         end: End of the range, open; None unless RANGE.
         expected_rows: Rows that the probe counted in it, or None where it counted only a total.
-        sorter: By RIVET the rows are read as they come; then it reaches everything.
+        sorter: By RIVET the rows are read as they come.
         chunk: Which of those rows, in `mode: chunked`; they come in the order of its columns. None: all.
         blocks: Which of those rows, by where the table holds them, sorted by RIVET alone. None: all.
     """
@@ -69,28 +68,6 @@ class WindowCount:
     def window(self) -> Window:
         """Give the window itself."""
         return Window(self.start, self.end, self.label)
-
-
-def choose_sorter(
-    wish: Literal["auto", "source", "rivet"], advised: Sorter, sort_bytes: int, free_bytes: int
-) -> Sorter:
-    """Decide who sorts the one scan of an export; what comes in order nobody sorts.
-
-    Args:
-        advised: Who does it faster with this source.
-        sort_bytes: What there is to sort, by the source's estimate; 0: it comes in order.
-        free_bytes: Room for temporary files, of which twice the estimate is asked: it may be wrong.
-
-    >>> [str(choose_sorter("auto", Sorter.RIVET, size, 10**10)) for size in (10**9, 10**10, 0)]
-    ['rivet', 'source', 'source']
-    >>> [str(choose_sorter("rivet", Sorter.SOURCE, size, 10**10)) for size in (10**10, 0)]
-    ['rivet', 'source']
-    """
-    if not sort_bytes:
-        return Sorter.SOURCE
-    if wish != "auto":
-        return Sorter(wish)
-    return advised if sort_bytes <= free_bytes // 2 else Sorter.SOURCE
 
 
 def counts_of_values(counted: Iterable[tuple[int, int]], axis: Axis) -> list[WindowCount]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal
 
 from rivet.errors import PlanError
+from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Scan
 from rivet.wording import counted
 
@@ -95,13 +96,16 @@ def choose_way(wish: Literal["auto", "single", "per_partition"], given: Circumst
     return Choice(Way.BOUNDED, f"{rows}, {bound}", given.max_scan_rows)
 
 
-def is_passing(passes: float) -> bool:
+def is_passing(part: Estimate, whole: Estimate) -> bool:
     """Tell whether a scan of some windows passes over the table, and not over a part of it.
 
     Args:
-        passes: What it passes over, of the whole, by the planner.
+        whole: Of all rows; neither is to be sorted.
+
+    >>> is_passing(Estimate(90), Estimate(100)), is_passing(Estimate(10), Estimate(100))
+    (True, False)
     """
-    return passes > _SERVED
+    return part.cost is None or whole.cost is None or part.cost > _SERVED * whole.cost
 
 
 def passes_advice(scans: int, rows: int, column: str, where: str) -> str:

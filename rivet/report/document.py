@@ -13,11 +13,12 @@ from rivet.errors import Problem
 from rivet.ledger.entries import HistoryEntry
 from rivet.manifest.verdict import Verdict
 from rivet.manifest.verify_source import Comparison
-from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
+from rivet.outcome import ExportOutcome, PlanOutcome, Reading, ValidateOutcome
 from rivet.plan.calendar import Granularity
 from rivet.plan.chunks import Chunk, ChunkPage, ChunkRange
 from rivet.plan.scans import Scan
 from rivet.plan.schema import schema_json
+from rivet.plan.ways import Choice
 from rivet.plan.windows import Axis
 
 Document: TypeAlias = dict[str, object]
@@ -83,6 +84,7 @@ def run_export(outcome: ExportOutcome) -> Document:
         "scan_rows": None if outcome.scan_rows is None else _ends(outcome.scan_rows),
         "consistency": outcome.consistency,
         "duration_seconds": round(outcome.duration_seconds, 3),
+        "reading": None if outcome.reading is None else _reading(outcome.reading),
         "warnings": list(outcome.warnings),
         "error": outcome.error,
         "hint": outcome.hint,
@@ -125,6 +127,8 @@ def planned_export(outcome: PlanOutcome) -> Document:
         "scans_at_once": outcome.scans_at_once,
         "block_ranges": outcome.block_ranges,
         "sort_bytes": outcome.sort_bytes,
+        "choice": None if outcome.choice is None else _choice(outcome.choice),
+        "estimate": None if outcome.estimate is None else asdict(outcome.estimate),
         "writable": outcome.writable,
         "readers": None
         if outcome.readers is None
@@ -204,6 +208,21 @@ def comparison(found: Comparison) -> Document:
             }
             for d in found.differences
         ],
+    }
+
+
+def _choice(choice: Choice) -> Document:
+    return {"way": choice.way.value, "why": choice.why}
+
+
+def _reading(reading: Reading) -> Document:
+    return {
+        "choice": _choice(reading.choice),
+        "sorter": None if reading.sorter is None else reading.sorter.value,
+        "rows": reading.rows,
+        "seconds": round(reading.seconds, 3),
+        "bytes_read": reading.bytes_read,
+        "temporary_bytes": reading.temporary_bytes,
     }
 
 

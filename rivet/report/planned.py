@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from rivet.errors import Problem
 from rivet.outcome import PlanOutcome
+from rivet.plan.estimate import Estimate, order_told
 from rivet.plan.scans import Sorter
 from rivet.plan.schema import Fidelity
 from rivet.plan.windows import NULL_VALUE
@@ -113,6 +114,7 @@ def _facts(outcome: PlanOutcome) -> list[str]:
         each = rows_each((min(rows, default=0), max(rows, default=0)), number)
         each += f", over {number + 1} connections" if number > 1 else shared_by(outcome.block_ranges)
         facts.append(("read in", counted(len(outcome.scans), word) + each + sort))
+    facts += _reasons(outcome)
     tried = ", where an object was written and removed" if outcome.writable else ""
     facts.append(("destination", outcome.destination + tried))
     width = max(len(name) for name, _ in facts)
@@ -120,6 +122,31 @@ def _facts(outcome: PlanOutcome) -> list[str]:
         f"{one_line(outcome.name)}:",
         *(f"  {name:<{width}}  {one_line(value)}" for name, value in facts),
     ]
+
+
+def _reasons(outcome: PlanOutcome) -> list[tuple[str, str]]:
+    """Say why it is read so, and what the source thinks that it costs."""
+    facts = []
+    if outcome.choice is not None and outcome.choice.why:
+        facts.append(("since", outcome.choice.why))
+    if outcome.estimate is not None:
+        facts.append(("estimate", _estimate(outcome.estimate, outcome.partition_column or "")))
+    return facts
+
+
+def _estimate(found: Estimate, column: str) -> str:
+    """Say what the source's planner makes of the largest query, and how the table lies."""
+    rows = "rows" if found.rows is None else f"about {counted(found.rows, 'row')}"
+    ways = [
+        f"all of {name}" if access.index is None else f"{name} by index {access.index!r}"
+        for access in found.accesses
+        for name in [repr(access.table) if access.table else "the table"]
+    ]
+    parts = [f"{rows} from {' and '.join(ways)}" if ways else rows]
+    parts += [f"cost {found.cost:,.0f}"] if found.cost else []
+    parts += [] if found.table_bytes is None else [f"{size(found.table_bytes)} in all"]
+    order = order_told(found.correlation, column)
+    return ", ".join([*parts, *([order] if order else [])])
 
 
 def _rows(outcome: PlanOutcome) -> str:

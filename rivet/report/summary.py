@@ -6,7 +6,8 @@ Pure.
 from __future__ import annotations
 
 from rivet.errors import Problem
-from rivet.outcome import ExportOutcome, RunOutcome
+from rivet.outcome import ExportOutcome, Reading, RunOutcome
+from rivet.plan.scans import Sorter
 from rivet.report.errors import error_lines
 from rivet.report.validation import findings_table, verdict_line
 from rivet.report.wording import by_column, duration, one_line, rows_each, shared_by, size
@@ -62,6 +63,20 @@ def _export_lines(export: ExportOutcome) -> list[str]:
         *([f"  made NULL: {one_line(by_column(unrepresentable))}"] if unrepresentable else []),
         f"  {', '.join(changes)} under {one_line(export.destination)}",
     ]
+    if export.reading is not None:
+        lines.append(f"  {one_line(_reading(export.reading))}")
     if export.verdict is not None:
         lines.append(f"  validation {verdict_line(export.verdict)}")
     return lines
+
+
+def _reading(reading: Reading) -> str:
+    """Say what was read, in what time, who sorted it, and why in these queries."""
+    read = f"read {counted(reading.rows, 'row')}, {size(reading.bytes_read)}, in {duration(reading.seconds)}"
+    if reading.sorter is Sorter.RIVET:
+        held = reading.temporary_bytes
+        where = f"in {size(held)} of temporary files" if held else "in memory"
+        read += f", sorted by Rivet {where}"
+    elif reading.sorter is Sorter.SOURCE:
+        read += ", sorted at the source"
+    return f"{read}; {reading.choice.why}" if reading.choice.why else read

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rivet.plan.blocks import Blocks
     from rivet.plan.chunks import Extent, Line
     from rivet.plan.cursor import Cursor, CursorValue, Touched
+    from rivet.plan.estimate import Estimate
     from rivet.plan.measured import Grid, Rows
     from rivet.plan.scans import Scan, Sorter, WindowCount
     from rivet.plan.schema import Column, Kind, Override
@@ -257,6 +258,9 @@ class Session(Protocol):
 
     def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
         """Tell how often reading a scan passes over the relation, by the planner, its sort aside."""
+
+    def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
+        """Ask the planner what a scan would cost, and the catalogue how the table lies; for people."""
 
     def blocks(self, relation: Relation, number: int) -> Sequence[Blocks]:
         """Cut a table into at most so many ranges of its blocks, each read without looking at the others.

@@ -83,6 +83,7 @@ def test_every_key_arrives(load: Load, tmp_path: Path) -> None:
             sort: rivet
             max_sort_size: 3GB
             max_scan_rows: 1000
+            max_scan_seconds: 2.5
             scan: per_partition
             skip_empty: false
             unrepresentable: error
@@ -113,6 +114,7 @@ def test_every_key_arrives(load: Load, tmp_path: Path) -> None:
         sort="rivet",
         max_sort_size_bytes=3_000_000_000,
         max_scan_rows=1000,
+        max_scan_seconds=2.5,
         scan="per_partition",
         skip_empty=False,
         vanished="keep",

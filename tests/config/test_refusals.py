@@ -292,6 +292,12 @@ CASES = {
     ),
     "size": (_export("max_file_size: 5 potatoes"), f"{EXPORT}.max_file_size", "found '5 potatoes'", None),
     "size 0": (_export("max_sort_size: 0"), f"{EXPORT}.max_sort_size", "found 0, expected at least 1", None),
+    "no time for a scan": (
+        _export("max_scan_seconds: 0"),
+        f"{EXPORT}.max_scan_seconds",
+        "found 0, expected more than 0",
+        None,
+    ),
     "count true": (
         _export("max_partitions: true"),
         f"{EXPORT}.max_partitions",
@@ -580,7 +586,7 @@ def test_values_of_later_sources_are_refused_as_such(refuse: Refuse, key: str, v
 @pytest.mark.parametrize(
     "keys",
     [
-        "max_scan_seconds: 5",
+        "old_parts_seconds: 5",
     ],
 )
 def test_keys_of_later_versions_are_refused_as_such(refuse: Refuse, keys: str) -> None:

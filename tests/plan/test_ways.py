@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from rivet.errors import PlanError
-from rivet.plan.estimate import order_told
+from rivet.plan.estimate import Estimate, order_told
 from rivet.plan.pace import Pace, pace_of_last_run, pace_of_probe, pace_of_whole_run, rows_within, too_long
 from rivet.plan.scans import Sorter
 from rivet.plan.sorting import Wish, choose_sorter, unsortable
@@ -140,7 +140,14 @@ def test_scans_without_an_index_are_warned_of_and_refused_when_they_are_many() -
         refused.value.hint
         == "create an index that leads with 'day', or set `scan: auto`, which reads all in one"
     )
-    assert [is_passing(passes) for passes in (0.01, 0.5, 0.51, 1.2)] == [False, False, True, True]
+    whole = Estimate(100)
+    assert [is_passing(Estimate(cost), whole) for cost in (1, 50, 51, 120, None)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rivet.errors import SourceUnavailable
 from rivet.plan.cursor import Cursor, CursorValue, Touched
+from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.plan.selection import Selection
@@ -133,6 +134,10 @@ class FakeSource:
     def now(self, kind: Kind) -> int:
         """Know of no time."""
         raise NotImplementedError
+
+    def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
+        """Think nothing."""
+        return Estimate()
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Sort nothing."""

@@ -93,9 +93,9 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "raise max_partitions",
     ),
     "too large a sort": (
-        {"max_sort_size": 1},
+        {"max_sort_size": 1, "sort": "source"},
         f"{EXPORT}.max_sort_size: about ",
-        "create an index that leads with the partition column, or raise max_sort_size",
+        "create an index that leads with the partition column, set `sort: auto`, or raise max_sort_size",
     ),
     "two statements": (
         {"query": "SELECT * FROM events; SELECT 2"},

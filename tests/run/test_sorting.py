@@ -32,7 +32,7 @@ def test_an_index_mends_a_sort_that_is_too_large(
         f"CREATE TABLE events (id int PRIMARY KEY, created_at {MOMENT[engine]}, note varchar(400))"
     )
     database.execute(f"INSERT INTO events {FILL[engine]}")
-    export = by_day(tmp_path / "tree", max_sort_size="1MB")
+    export = by_day(tmp_path / "tree", max_sort_size="1MB", sort="source")
 
     error, hint = refused(tmp_path, capsys, database.source, export)
     assert "and at most 1,000,000 are allowed" in error

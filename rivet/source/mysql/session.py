@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from rivet.plan.blocks import Blocks
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
+from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
-from rivet.source.mysql import changes, describing
+from rivet.source.mysql import changes, describing, estimating
 from rivet.source.mysql.apart import ApartBatches
 from rivet.source.mysql.bulk import MysqlBatches, SnapshotReader
 from rivet.source.mysql.chunk_questions import MysqlChunking
@@ -145,8 +147,7 @@ class MysqlSession:
         relation = own_relation(relation)
         reading = read_statement(relation, relation.columns, column, scan)
         plan = self._plan(reading.statement, f"cannot plan {relation.label}")
-        sorts = any("filesort" in (line["extra"] or "") for line in plan)
-        return (describing.planned_rows(plan) or 0) * relation.row_bytes if sorts else 0
+        return estimating.estimate_of(plan, relation.row_bytes).sort_bytes
 
     def blocks(
         self,
@@ -165,6 +166,16 @@ class MysqlSession:
             for reading in [read_statement(own, own.columns, column, one)]
         ]
         return rows[0] / max(1, rows[1])
+
+    def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
+        """Read the plan of a scan, and what the catalogue says of the table."""
+        own, doing = own_relation(relation), f"cannot plan {relation.label}"
+        write = read_statement if scan.chunk is None else chunk_reading
+        plan = self._plan(write(own, own.columns, column, scan).statement, doing)
+        with translated(doing), self._control.connection() as connection:
+            table_bytes, correlation = estimating.lie_of(describing.fetching(connection), own, column)
+        found = estimating.estimate_of(plan, own.row_bytes)
+        return replace(found, table_bytes=table_bytes, correlation=correlation)
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan

@@ -84,14 +84,14 @@ def describe(connection: sqlalchemy.Connection, request: Request, hold: Hold) ->
     else:
         relation = _describe_table(connection, request.table or "", request, hold)
     with translated(f"cannot look whether {relation.label} was written anew"):
-        refuse_rewritten(_fetching(connection))
+        refuse_rewritten(fetching(connection))
     return relation
 
 
 def _describe_table(
     connection: sqlalchemy.Connection, text: str, request: Request, hold: Hold
 ) -> PostgresRelation:
-    fetch = _fetching(connection)
+    fetch = fetching(connection)
     with translated(f"cannot look up table {text!r}"):
         table = find_table(fetch, text)
         key, indexed = primary_key(fetch, table), indexed_columns(fetch, table)
@@ -128,7 +128,7 @@ def _describe_query(
     doing = "cannot describe the query"
     described = _output(connection, query, doing)
     with translated(doing):
-        hiding = hiding_in_query(_fetching(connection), query)
+        hiding = hiding_in_query(fetching(connection), query)
     from_item = query_item(query)
     plan = _planned(connection, from_item, doing, hold)
     kept = kept_columns(described, request.exclude)
@@ -149,7 +149,8 @@ def _describe_query(
     )
 
 
-def _fetching(connection: sqlalchemy.Connection) -> Fetch:
+def fetching(connection: sqlalchemy.Connection) -> Fetch:
+    """Give what asks the catalogue on a connection."""
     return lambda statement, parameters: connection.exec_driver_sql(statement, parameters).all()
 
 
@@ -216,7 +217,7 @@ def _foretold(
         if any(node["Node Type"] == "Foreign Scan" for node in below):
             reason = "it reads a foreign table, whose server has a snapshot of its own for each connection"
         else:
-            reason = unsteadiness_of(below, what, _fetching(connection))
+            reason = unsteadiness_of(below, what, fetching(connection))
     return Consistency.STATEMENT if reason else Consistency.SNAPSHOT, reason
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
@@ -14,15 +15,17 @@ from rivet.plan.blocks import Blocks, block_ranges
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
+from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Axis, units_per_day
-from rivet.source.postgres import changes, describing
+from rivet.source.postgres import changes, describing, estimating
 from rivet.source.postgres.bulk import BulkReader, Contended, PostgresBatches
 from rivet.source.postgres.chunking import chunk_statement
 from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, planning_by_index, run_text
 from rivet.source.postgres.errors import translated
+from rivet.source.postgres.estimating import largest_sort
 from rivet.source.postgres.login import Login
 from rivet.source.postgres.statements import (
     blocks_statement,
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
 LEAST_BLOCKS = 1024
 # How often DDL may come in between the locks of our two connections before a run gives up.
 _ROUNDS = 10
-_GATHERS = ("Gather", "Gather Merge")
 
 
 class PostgresSession:
@@ -158,7 +160,16 @@ class PostgresSession:
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
         statement = read_statement(own_relation(relation), relation.columns, column, scan)
-        return _largest_sort(self._explain(statement, f"cannot plan {relation.label}"), 1)
+        return largest_sort(self._explain(statement, f"cannot plan {relation.label}"))
+
+    def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
+        """Read the plan of a scan, and what the catalogue says of the table."""
+        own, doing = own_relation(relation), f"cannot plan {relation.label}"
+        write = read_statement if scan.chunk is None else chunk_statement
+        found = estimating.estimate_of(self._explain(write(own, own.columns, column, scan), doing))
+        with translated(doing):
+            table_bytes, correlation = estimating.lie_of(describing.fetching(self._connection), own, column)
+        return replace(found, table_bytes=table_bytes, correlation=correlation)
 
     def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
         """Compare what the planner thinks that a scan's rows cost with what all rows cost in any order."""
@@ -290,11 +301,3 @@ def _on_axis(value: dt.date, kind: Kind) -> int:
         return midnight
     since = dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
     return midnight + since // dt.timedelta(microseconds=1) + value.microsecond
-
-
-def _largest_sort(plan: dict[str, Any], processes: int) -> int:
-    """Below a gathering node the planner counts the rows of one process; all of them sort."""
-    if plan["Node Type"] in _GATHERS:
-        processes = plan["Workers Planned"] + 1
-    own = plan["Plan Rows"] * plan["Plan Width"] * processes if plan["Node Type"] == "Sort" else 0
-    return max([own, *(_largest_sort(child, processes) for child in plan.get("Plans", ()))])

@@ -12,6 +12,7 @@ import pyarrow as pa
 from rivet.errors import ColumnError
 from rivet.plan.blocks import Blocks
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
+from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
@@ -25,13 +26,13 @@ from rivet.source.sqlite.chunking import chunk_statement
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.describing import describe
 from rivet.source.sqlite.errors import translated
+from rivet.source.sqlite.estimating import estimate_of, sorts
 from rivet.source.sqlite.relation import SqliteRelation, own_relation
 from rivet.source.sqlite.statements import read_statement, text_statement
 
 # The driver's batches are bounded in rows only; even of the largest rows one holds no more than this.
 _BATCH_BYTES = 8 * 1024**2
 _BATCH_ROWS = 16_384
-_SORTS = "USE TEMP B-TREE FOR ORDER BY"
 _WHOLE_DAYS = (0,)
 
 
@@ -135,10 +136,7 @@ class SqliteSession:
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
-        statement = self._statement(own_relation(relation), relation.columns, column, scan)
-        with translated(f"cannot plan {relation.label}"):
-            plan = self._connection.rows(f"EXPLAIN QUERY PLAN {statement}")
-        if not any(detail == _SORTS for *_, detail in plan):
+        if not sorts(self._plan(relation, column, scan)):
             return 0
         examination = self._examined(own_relation(relation))
         if scan.expected_rows is None or not examination.rows:
@@ -161,6 +159,13 @@ class SqliteSession:
     ) -> float:
         """Count a scan as a pass over everything."""
         return 1.0
+
+    def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
+        """Read the plan of a scan; what the table takes is what the probe has counted of its values."""
+        examination = self._examined(own_relation(relation))
+        plan, sort_bytes = self._plan(relation, column, scan), self.sort_bytes(relation, column, scan)
+        rows = examination.rows if scan.expected_rows is None else scan.expected_rows
+        return estimate_of(plan, rows, sort_bytes, examination.total_bytes)
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
@@ -200,6 +205,11 @@ class SqliteSession:
         separator = self._separator_of(relation, column)
         (by,) = relation.readings([column])
         return read_statement(relation.from_item, readings, by, scan, relation.ties, separator=separator)
+
+    def _plan(self, relation: Relation, column: Column | None, scan: Scan) -> list[str]:
+        statement = self._statement(own_relation(relation), relation.columns, column, scan)
+        rows = self._rows(f"EXPLAIN QUERY PLAN {statement}", f"cannot plan {relation.label}")
+        return [detail for *_, detail in rows]
 
     def _separator_of(self, relation: SqliteRelation, column: Column) -> str | None:
         return self._examined(relation).spans[column.name].separator
