@@ -24,6 +24,7 @@ else:
 
 BLOCK_BYTES = 2 * 1024**2
 QUEUE_BYTES = 4 * BLOCK_BYTES
+_LEAST_BLOCK_BYTES = 256 * 1024
 _GRACE_SECONDS = 10.0
 
 T = TypeVar("T")
@@ -37,11 +38,11 @@ class ReaderThread:
     Leaving the context ends the thread, whatever its tasks are doing.
 
     Args:
-        queue_bytes: So much of what was read may wait for the consumer.
+        readers: How many there may be at once: what all have read and nobody took is bounded together.
     """
 
-    def __init__(self, queue_bytes: int = QUEUE_BYTES) -> None:
-        self._queue_bytes = queue_bytes
+    def __init__(self, readers: int = 1) -> None:
+        self._readers = readers
         self._loop = new_event_loop()
         self._loop.set_exception_handler(_report)
         self._bug: BaseException | None = None
@@ -74,7 +75,7 @@ class ReaderThread:
 
     def stream(self, produce: Callable[[Write], Coroutine[Any, Any, int]]) -> BlockStream:
         """Start a producer: it writes rows and returns how many the server says it sent."""
-        return BlockStream(self._loop, produce, self._must_live, self._queue_bytes)
+        return BlockStream(self._loop, produce, self._must_live, self._readers)
 
     def close(self) -> None:
         """End the thread; tasks that are still under way are cancelled. May be called again."""
@@ -112,7 +113,7 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 class BlockStream:
     """The rows of one producer, as blocks of about `BLOCK_BYTES`, while it is still producing.
 
-    A block is larger only where a single chunk is. Leaving the context before the end cancels the producer
+    Beside other readers blocks are smaller; one is larger only where a single chunk is. Leaving the context before the end cancels the producer
     and waits until it has cleaned up.
     """
 
@@ -121,10 +122,12 @@ class BlockStream:
         loop: asyncio.AbstractEventLoop,
         produce: Callable[[Write], Coroutine[Any, Any, int]],
         must_live: Callable[[], None],
-        queue_bytes: int = QUEUE_BYTES,
+        readers: int = 1,
     ) -> None:
         self._loop = loop
-        self._queue_bytes = queue_bytes
+        # To decode a block takes several times its size, on each of the threads at once.
+        self._block_bytes = max(min(BLOCK_BYTES, _LEAST_BLOCK_BYTES), BLOCK_BYTES // readers)
+        self._queue_bytes = QUEUE_BYTES // readers
         self._must_live = must_live
         self._changed = threading.Condition()
         self._blocks: deque[bytes] = deque()
@@ -188,7 +191,7 @@ class BlockStream:
     async def _write(self, rows: bytes) -> None:
         self._pending.append(rows)
         self._pending_bytes += len(rows)
-        if self._pending_bytes >= BLOCK_BYTES:
+        if self._pending_bytes >= self._block_bytes:
             self._flush()
 
     def _flush(self) -> None:

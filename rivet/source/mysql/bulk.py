@@ -25,7 +25,7 @@ from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translate
 from rivet.source.mysql.pinning import MAX_WARNINGS
 from rivet.source.mysql.rendering import QUOTE
 from rivet.source.mysql.statements import Reading
-from rivet.source.pipe import BLOCK_BYTES, QUEUE_BYTES, BlockStream, ReaderThread, Write
+from rivet.source.pipe import BlockStream, ReaderThread, Write
 
 # Rows to ask the driver for at once: many while they are small, as a call costs more than a row.
 _ROWS_AT_ONCE = 64
@@ -46,7 +46,7 @@ class SnapshotReader:
 
     def __init__(self, control: Control, context: ssl.SSLContext | None, readers: int = 1) -> None:
         self._control = control
-        self._thread = ReaderThread(max(BLOCK_BYTES, QUEUE_BYTES // readers))
+        self._thread = ReaderThread(readers)
         self._open: BlockStream | None = None
         self._is_stopping = False
         try:

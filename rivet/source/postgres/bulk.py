@@ -10,7 +10,7 @@ import asyncpg
 
 from rivet.errors import SourceUnavailable
 from rivet.source.block_batches import BlockBatches
-from rivet.source.pipe import BLOCK_BYTES, QUEUE_BYTES, BlockStream, ReaderThread, Write
+from rivet.source.pipe import BlockStream, ReaderThread, Write
 from rivet.source.postgres.connecting import (
     GIVE_UP,
     address_of,
@@ -44,7 +44,7 @@ class BulkReader:
     """
 
     def __init__(self, login: Login, snapshot: str | None, readers: int = 1) -> None:
-        self._thread = ReaderThread(max(BLOCK_BYTES, QUEUE_BYTES // readers))
+        self._thread = ReaderThread(readers)
         self._is_alone = False
         self._is_by_index = False
         self._held: set[str] = set()
