@@ -39,11 +39,13 @@ class Line:
         asked: Method, target and host of each request, and whether the SDK has made it.
         instead: Gives, by a request's number and method, bytes that are answered in place of what is right;
             none at all close the connection.
+        closes: Whether the connection is closed after those, too.
     """
 
     url: str
     asked: list[tuple[str, str, str, bool]] = field(default_factory=list)
     instead: Callable[[int, str], bytes | None] = lambda _number, _method: None
+    closes: bool = False
 
     def answer(self, method: str, target: str) -> bytes:
         """Give the bytes of an answer."""
@@ -87,6 +89,25 @@ def test_what_comes_before_an_answer_is_none(line: Line, status: bytes, *, is_wa
         with pytest.raises(DestinationUnavailable):
             destination.read(NAME)
         assert destination.read(NAME) == DATA
+
+
+@pytest.mark.parametrize("is_warm", [False, True])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 100 Continue\r\n\r\n"], ids=["at once", "continued"])
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_an_answer_that_breaks_off_is_none(line: Line, method: str, before: bytes, *, is_warm: bool) -> None:
+    """Wherever that is: in its first line, in its headers or in its body."""
+    whole = before + (OBJECT if method == "GET" else TAKEN)
+    cuts = range(1, len(whole))
+    line.closes = True
+    line.instead = lambda number, _: whole[: cuts[number - 1]]
+    with _destination(line.url, ONCE, is_warm=is_warm) as destination:
+        for _ in cuts:
+            if is_warm:  # what is closed is not asked straight
+                assert names(destination) == []
+            with pytest.raises(DestinationUnavailable):
+                destination.read(NAME) if method == "GET" else destination.put(NAME, DATA)
+    asked = [by_sdk for method, target, _, by_sdk in line.asked if "list-type" not in target]
+    assert asked == [not is_warm] * len(cuts)
 
 
 @pytest.mark.parametrize("is_warm", [False, True])
@@ -232,6 +253,8 @@ def _run_line() -> Iterator[Line]:
                     if not answer:
                         return
                     connection.sendall(answer)
+                    if line.closes and "list-type" not in target:
+                        return
 
         def accept() -> None:
             with suppress(OSError):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from rivet.destination.s3.bounded import Pace, must_be_final
+from rivet.destination.s3.bounded import Pace, must_be_begun
 
 if TYPE_CHECKING:
     import socket
@@ -91,9 +91,10 @@ def _receive(sock: socket.socket, pace: Pace) -> bytes:
 
 def _any_answer(sock: socket.socket, begun: bytes, method: str, pace: Pace) -> Answer:
     """Read an answer by the standard library, from its beginning."""
-    answer = http.client.HTTPResponse(cast("Any", _Begun(begun, sock, pace)), method=method)
+    stream = _Stream(begun, sock, pace)
+    answer = http.client.HTTPResponse(cast("Any", _Begun(stream)), method=method)
     answer.begin()
-    must_be_final(answer.status)
+    must_be_begun(answer.status, has_ended=stream.has_ended)
     if len(set(answer.headers.get_all("content-length", []))) > 1:
         raise http.client.HTTPException("two lengths of one answer")
     headers = {name.lower(): value for name, value in answer.getheaders()}
@@ -101,18 +102,25 @@ def _any_answer(sock: socket.socket, begun: bytes, method: str, pace: Pace) -> A
 
 
 class _Begun:
-    """A socket from which some bytes were read already, as the standard library takes one."""
+    """A socket as the standard library takes one."""
 
-    def __init__(self, begun: bytes, sock: socket.socket, pace: Pace) -> None:
-        self._stream = _Stream(begun, sock, pace)
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
 
     def makefile(self, _: str) -> io.BufferedReader:
         return io.BufferedReader(self._stream)
 
 
 class _Stream(io.RawIOBase):
+    """A socket from which some bytes were read already.
+
+    Attributes:
+        has_ended: Whether its end was seen.
+    """
+
     def __init__(self, begun: bytes, sock: socket.socket, pace: Pace) -> None:
         super().__init__()
+        self.has_ended = False
         self._begun = begun
         self._sock = sock
         self._pace = pace
@@ -129,4 +137,5 @@ class _Stream(io.RawIOBase):
         self._pace.keep()
         size = self._sock.recv_into(view)
         self._pace.took(size)
+        self.has_ended = size == 0
         return size

@@ -41,29 +41,41 @@ def bounded_answer(seconds: float) -> type[http.client.HTTPResponse]:
     class Bounded(http.client.HTTPResponse):
         def __init__(self, *args: Any, **more: Any) -> None:
             super().__init__(*args, **more)
-            self.fp = io.BufferedReader(_Paced(Pace(seconds), self.fp.detach()))
+            self._paced = _Paced(Pace(seconds), self.fp.detach())
+            self.fp = io.BufferedReader(self._paced)
 
         def begin(self) -> None:
             super().begin()
-            must_be_final(self.status)
+            must_be_begun(self.status, has_ended=self._paced.has_ended)
 
     return Bounded
 
 
-def must_be_final(status: int) -> None:
-    """Raise `HTTPException` where another answer to the same request is still to come.
+def must_be_begun(status: int, *, has_ended: bool) -> None:
+    """Raise `HTTPException` where an answer is none yet, or was cut off before its body.
 
-    The standard library waits for that after status 100 alone, and takes 103 for the end.
+    The standard library takes status 103 for the end, though another answer comes, and headers that break off
+    for whole ones: without that of the length, the body is then whatever is left, which is nothing.
+
+    Args:
+        has_ended: Whether the end of the line was seen while headers were read.
     """
     if status < 200:
         raise http.client.HTTPException(f"an answer that is none yet, of status {status}, was not asked for")
+    if has_ended:
+        raise http.client.RemoteDisconnected("the connection was closed within the headers of an answer")
 
 
 class _Paced(io.RawIOBase):
-    """Reads from another for as long as it keeps pace."""
+    """Reads from another for as long as it keeps pace.
+
+    Attributes:
+        has_ended: Whether the end of the other was seen.
+    """
 
     def __init__(self, pace: Pace, raw: io.RawIOBase) -> None:
         super().__init__()
+        self.has_ended = False
         self._pace = pace
         self._raw = raw
 
@@ -74,6 +86,7 @@ class _Paced(io.RawIOBase):
         self._pace.keep()
         size = self._raw.readinto(buffer)
         self._pace.took(size or 0)
+        self.has_ended = size == 0
         return size
 
     def close(self) -> None:
