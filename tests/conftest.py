@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from rivet.ledger.keeper import Keeper
+from tests.faults.planted import assert_no_secret, searched
 from tests.servers.database import Database
 from tests.servers.gcs import GcsBucket, GcsServer, run_gcs
 from tests.servers.mariadb import MysqlServer, run_mariadb
@@ -40,6 +42,22 @@ os.environ |= {
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: tests that
 # interrupt themselves, or a command, would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test in whose output a secret of the servers stands."""
+    report = yield
+    try:
+        assert_no_secret(*(text for name, text in report.sections if name.startswith("Captured")))
+    except AssertionError as leak:
+        report.outcome, report.longrepr = "failed", f"{report.nodeid}: in what was captured {leak}"
+    return report
+
+
+# What a test takes of its output by itself is searched when it does.
+pytest.CaptureFixture.readouterr = searched(pytest.CaptureFixture.readouterr)  # type: ignore[method-assign]
+subprocess.Popen.communicate = searched(subprocess.Popen.communicate)  # type: ignore[method-assign]
 
 
 # Nor is one that is busy elsewhere when a run waits for its ledger at the end: that would cost it a warning.

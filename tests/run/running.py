@@ -14,6 +14,7 @@ from rivet.config.settings import Settings
 from rivet.events import Event, Listener
 from rivet.outcome import ExportOutcome
 from rivet.run import run
+from tests.faults.planted import assert_no_secret
 
 
 def _ignore(_: Event) -> None:
@@ -63,7 +64,7 @@ def run_one(
         listener(event)
 
     outcome = run(settings(directory, source, export, environ=environ), validate=validate, listener=listen)
-    assert all(json.dumps(e.facts) for e in events)
+    assert_no_secret(*(f"{e.message} {json.dumps(e.facts)}" for e in events), repr(outcome.exports))
     if outcome.cause is not None:
         raise outcome.cause
     (only,) = outcome.exports
