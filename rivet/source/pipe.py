@@ -113,8 +113,8 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 class BlockStream:
     """The rows of one producer, as blocks of about `BLOCK_BYTES`, while it is still producing.
 
-    Beside other readers blocks are smaller; one is larger only where a single chunk is. Leaving the context before the end cancels the producer
-    and waits until it has cleaned up.
+    Beside other readers blocks are smaller; one is larger only where a single chunk is. Leaving the context
+    before the end cancels the producer and waits until it has cleaned up.
     """
 
     def __init__(
