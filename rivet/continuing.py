@@ -24,7 +24,7 @@ from rivet.plan.measured import Rows
 from rivet.plan.scans import Scan
 from rivet.prepared import Prepared
 from rivet.publish.side_by_side import side_by_side
-from rivet.publish.tree import Tree
+from rivet.publish.tree import SPARED, Tree
 from rivet.source.protocol import Session
 from rivet.wording import counted
 
@@ -113,12 +113,16 @@ def with_kept_chunks(
 
 
 def _begun_runs(tree: Tree) -> list[str]:
-    """Give the runs that may have left chunks, the latest last."""
-    export = tree.export
-    if export is None:
+    """Give the runs that may have left chunks, the latest last; none after a complete run.
+
+    Besides the last one there are those whose chunks it was about to take over.
+    """
+    pending = None if tree.export is None else tree.export.pending
+    if pending is None:
         return []
-    pending = [] if export.pending is None else [export.pending.run_id]
-    return list(dict.fromkeys([*export.killed_runs, export.run_id, *pending]))
+    spared = pending.extra.get(SPARED)
+    taken_over = [one for one in spared if isinstance(one, str)] if isinstance(spared, list) else []
+    return [*taken_over, pending.run_id]
 
 
 def _path(prepared: Prepared, scan: Scan) -> str:

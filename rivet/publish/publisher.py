@@ -20,7 +20,7 @@ from rivet.publish.foreign import refuse_foreign
 from rivet.publish.side_by_side import side_by_side
 from rivet.publish.standing import Standing
 from rivet.publish.steps import Steps
-from rivet.publish.tree import Tree, entry_of
+from rivet.publish.tree import SPARED, Tree, entry_of
 from rivet.publish.unchanged import unchanged_of
 from rivet.publish.unlisted import unlisted_parts
 from rivet.publish.withdrawal import withdraw
@@ -87,7 +87,9 @@ class Publisher:
 
     def begin(self) -> None:
         """Record the run in the export file, so that what it stages is known as Rivet's own."""
-        announced = replace(self._standing.unfinished(), pending=Pending(self._blank.run_id))
+        spared = {SPARED: sorted(self._tree.spared)} if self._tree.spared else {}
+        pending = Pending(self._blank.run_id, extra=spared)
+        announced = replace(self._standing.unfinished(), pending=pending)
         if self._tree.export is None:
             self._announcement.begin(announced)
         else:

@@ -23,6 +23,9 @@ from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, run_id_of_part
 from rivet.publish.side_by_side import side_by_side
 from rivet.wording import counted
 
+SPARED = "takes_over"
+"""Key of what is pending: runs whose staged objects are taken over, and not swept until they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
