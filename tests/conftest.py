@@ -60,7 +60,7 @@ pytest.CaptureFixture.readouterr = searched(pytest.CaptureFixture.readouterr)  #
 subprocess.Popen.communicate = searched(subprocess.Popen.communicate)  # type: ignore[method-assign]
 
 
-# Nor is one that is busy elsewhere when a run waits for its ledger at the end: that would cost it a warning.
+# A run that ends while the machine is busy elsewhere waits for its ledger, and gets no warning.
 Keeper.__init__.__kwdefaults__ = {"source": None, "wait_seconds": 60.0, "close_seconds": 60.0}
 
 
