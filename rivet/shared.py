@@ -17,6 +17,9 @@ from rivet.source.protocol import Consistency, Session
 from rivet.wording import counted
 
 
+_SHAREABLE = [(Reach.EVERYTHING, Sorter.RIVET)]
+
+
 def must_count(export: ExportSettings, workers: int, *, is_indexed: bool) -> bool:
     """Tell whether windows must be counted, since their rows are to be dealt out."""
     return workers > 1 and is_indexed and export.scan == "auto" and export.chunks is None
@@ -39,12 +42,7 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
     if number > 1 and export.chunks is not None and not session.shares_moment:
         number, why = 1, "the chunks of a partition need one snapshot, which one connection has"
     ranges = 1
-    if (
-        number == 1
-        and export.scan != "single"
-        and prepared.scans
-        and prepared.scans[0].sorter is Sorter.RIVET
-    ):
+    if export.scan != "single" and [(s.reach, s.sorter) for s in prepared.scans] == _SHAREABLE:
         ranges = max(1, len(session.blocks(prepared.described.relation, workers)))
     why = "" if ranges > 1 else why
     told = [f"one scan at once, and {workers} were asked for: {why}"] if why and number == 1 else []
