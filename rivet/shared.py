@@ -16,7 +16,6 @@ from rivet.prepared import Prepared
 from rivet.source.protocol import Consistency, Session
 from rivet.wording import counted
 
-
 _SHAREABLE = [(Reach.EVERYTHING, Sorter.RIVET)]
 
 

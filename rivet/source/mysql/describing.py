@@ -142,6 +142,7 @@ def _describe_query(
 
 def fetching(connection: sqlalchemy.Connection) -> Fetch:
     """Give what asks the catalogue on a connection."""
+
     def fetch(statement: str, parameters: tuple[str, ...] = ()) -> Sequence[Any]:
         return connection.exec_driver_sql(statement, parameters).all()
 
