@@ -190,7 +190,7 @@ def _hooks() -> Iterator[tuple[Any, str, Namer]]:
         yield destination, "stage", lambda _, name, __: "part begun" if name.endswith(".parquet") else None
         yield destination, "create", _of_names("lock taken", "run announced")
         yield destination, "replace", _of_names("lock renewed", "run announced")
-        yield destination, "remove", _of_names("lock released", "")
+        yield destination, "remove", lambda _, name, __: _removed(name)
         yield destination, "publish", lambda _, files: _published(files[0]) if files else None
         yield destination, "publish_over", lambda _, file, __: _published(file)
         yield destination, "delete", lambda _, names: _deleted(next(iter(names), ""))
@@ -221,6 +221,10 @@ def _published(file: Any) -> str:
     if _is_part(file):
         return "part published"
     return "marker published" if _target(file).endswith(SUCCESS_FILE) else "manifest published"
+
+
+def _removed(name: str) -> str | None:
+    return {LOCK_FILE: "lock released", EXPORT_FILE: None}.get(name, _deleted(name))
 
 
 def _deleted(name: str) -> str | None:
