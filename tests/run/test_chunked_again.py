@@ -180,9 +180,9 @@ def test_killed_at_random_changes_the_next_run_reads_no_finished_chunk_again(
                 killed += answer == "killed"
                 seen = rows_by_manifest(root)
                 assert all(rows == expected[label] for label, rows in seen.items()), change
-            is_complete = _status(root) == "complete"
-            done = {} if is_complete else seen
-            noted = set() if is_complete else _noted(root)
+            export_file = _export_file(root)
+            done = {} if export_file.get("status") == "complete" else seen
+            noted = _noted(root) if "pending" in export_file else set()
 
             with _chunks() as chunks:
                 run_well(tmp_path, sqlite_database.source, export)
@@ -207,6 +207,6 @@ def _whole_notes(root: Path) -> list[Path]:
     return [path for path in root.glob("_rivet_staging/*/*.json") if path.read_text().endswith("}\n")]
 
 
-def _status(root: Path) -> str | None:
+def _export_file(root: Path) -> dict[str, Any]:
     path = root / "_rivet_export.json"
-    return str(json.loads(path.read_text())["status"]) if path.exists() else None
+    return dict(json.loads(path.read_text())) if path.exists() else {}
