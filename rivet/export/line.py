@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class Line:
     def __init__(self, works: Works, encoders: Iterator[ThreadPoolExecutor]) -> None:
         self._works = works
         self._encoders = encoders
-        self._encoding: list[Future[object]] = []
+        self._encoding: deque[Future[object]] = deque()
         self._open: OpenPartition | None = None
 
     def write(self, partition: Partition, rows: pa.RecordBatch) -> None:
@@ -159,7 +160,9 @@ class Line:
         rows, writer, budget = partition.gathered, partition.writer, self._works.budget
         if rows.is_empty:
             return
-        self._encoding = [f for f in self._encoding if not _succeeded(f)]
+        # Only the oldest: of many small partitions thousands may wait, and each new one would look at all.
+        while self._encoding and _succeeded(self._encoding[0]):
+            self._encoding.popleft()
         self._works.finisher.raise_failure()
         budget.take(rows.size_bytes)
 
