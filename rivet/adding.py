@@ -56,7 +56,13 @@ class Addition:
         cursors = [c.name for c in (cursor.column, cursor.fallback) if c is not None]
         key = described.unique_key
         columns = dict.fromkeys((*key, *cursors)) if key else [c.name for c in described.written]
-        self._identity = Identity(tuple(columns), is_key=bool(key), cursor=cursor, since=since)
+        self._identity = Identity(
+            tuple(columns),
+            is_key=bool(key),
+            cursor=cursor,
+            since=since,
+            is_hidden=cursor.fallback is not None and export.unrepresentable == "null",
+        )
         self._where = f"{export.where}.unique_key"
         self._destination = destination
         self._layout = described.layout
@@ -117,11 +123,12 @@ class Addition:
                 hint=f"write the partition anew: --partition {_word(entry)}",
             )
         self._manifests[partition.path] = found[0]
-        since, kind = self._identity.since, self._identity.cursor.kind
+        since, cursor = self._identity.since, self._identity.cursor
+        is_hidden = self._identity.is_hidden and cursor.column.name in found[0].unrepresentable_rows
         parts = []
         for part in found[0].parts:
-            told = read_range(part.extra, kind)
-            if told is None or told.may_hold(since):
+            told = read_range(part.extra, cursor.kind)
+            if is_hidden or told is None or told.may_hold(since):
                 path = partition.child(part.path)
                 opener = partial(self._destination.open, path, part.size_bytes)
                 parts.append(StandingPart(self._destination.uri + path, opener))

@@ -34,12 +34,15 @@ class Identity:
         is_key: Whether they are a key's, which no two rows share.
         cursor: What tells when a row was changed; its columns are among these.
         since: The bound of the cursor, closed, past which rows are read.
+        is_hidden: Whether NULL in the cursor's column may stand for a value that cannot be represented, by
+            which the source counts a row as past the bound whatever the fallback says.
     """
 
     columns: tuple[str, ...]
     is_key: bool
     cursor: Cursor
     since: CursorValue
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,8 @@ def _past(part: StandingPart, identity: Identity) -> Iterator[pa.RecordBatch]:
                 told = file.read_row_group(group, columns=names)
                 values = _in_one(cursor_values(told, cursor))
                 wanted = pc.or_(pc.is_null(values), reaches(values, identity.since))
+                if identity.is_hidden:
+                    wanted = pc.or_(wanted, pc.is_null(_in_one(told.column(cursor.column.name))))
                 if wanted.true_count:
                     rows = file.read_row_group(group, columns=list(identity.columns)).filter(wanted)
                     yield from rows.to_batches(_BATCH_ROWS)

@@ -410,6 +410,24 @@ def test_what_is_damaged_is_not_added_to(
     assert_valid(root)
 
 
+@pytest.mark.parametrize("key", [None, ["id"]])
+def test_a_cursor_that_fits_no_calendar_is_known_again(
+    tmp_path: Path, postgres_database: AnyDatabase, key: list[str] | None
+) -> None:
+    """Its row is past every bound at the source, and in the tree NULL with a fallback that is below."""
+    make_orders(postgres_database, "postgres")
+    postgres_database.execute(f"INSERT INTO orders VALUES (1, '{SECOND}', 'infinity', 'odd')")
+    root = tmp_path / "tree"
+    export = appending(root, unique_key=key, unrepresentable="null", cursor_fallback_column="created_at")
+    run_well(tmp_path, postgres_database.source, export)
+    postgres_database.execute(f"INSERT INTO orders VALUES (2, '{SECOND}', '10000-01-01', 'odd')")
+    for written in (1, 0):
+        told = run_well(tmp_path, postgres_database.source, export, validate=True)
+        assert told.partitions_written == written
+    assert [row[0] for row in rows_by_manifest(root)[SECOND]] == [1, 2, 20, 21, 22]
+    assert_accounted(root)
+
+
 def test_values_that_fit_no_calendar_are_counted_once(tmp_path: Path, postgres_database: AnyDatabase) -> None:
     """Those of rows that stand and of rows that were added, by partition and in all."""
     make_orders(postgres_database, "postgres")
