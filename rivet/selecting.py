@@ -204,7 +204,7 @@ class _Choosing:
             self._described,
             selection,
             holds_rows=selection == parts[0],
-            watermark=Watermark.of(cursor, known.value, touched.highest),
+            watermark=Watermark.of(cursor, known.value, touched.highest, adds=known.adds),
             why="; ".join(told),
         )
 

@@ -19,6 +19,7 @@ from tests.run.conftest import ENGINES, AnyDatabase
 from tests.run.nights import assert_valid, export_file
 from tests.run.running import run_one, run_well
 from tests.run.trees import NULL, manifests, rows_by_manifest, snapshot
+from tests.servers.sqlite import SqliteDatabase
 
 SECOND, THIRD = DAYS[1], DAYS[2]
 NEXT = "2023-02-01 12:00:00.000006"
@@ -322,6 +323,30 @@ def test_what_was_added_is_never_replaced_unasked(tmp_path: Path, database: AnyD
     assert any(w.endswith("everything is read") for w in told.warnings)
     assert export_file(root)["watermark"]["column"] == "created_at"
     assert_accounted(root)
+
+
+def test_what_was_added_outlives_a_night_of_rewriting(
+    tmp_path: Path, sqlite_database: SqliteDatabase
+) -> None:
+    """Where the other strategy ran in between, versions stand elsewhere, and are not replaced unasked."""
+    make_orders(sqlite_database, "sqlite")
+    root = tmp_path / "tree"
+    run_well(tmp_path, sqlite_database.source, appending(root))
+    for statement, strategy in (
+        (f"UPDATE orders SET note = 'x', updated_at = '{NEXT}' WHERE id = 20", "append"),
+        (f"INSERT INTO orders VALUES (1, '{THIRD}', '{NEXT[:-1]}7', 'n')", "append"),
+        (f"INSERT INTO orders VALUES (2, '{THIRD}', '{NEXT[:-1]}8', 'n')", "rewrite"),
+    ):
+        sqlite_database.execute(statement)
+        run_well(tmp_path, sqlite_database.source, appending(root, strategy=strategy))
+    assert len(rows_by_manifest(root)[SECOND]) == 4
+    before = snapshot(root)
+
+    outcome = run_one(tmp_path, sqlite_database.source, appending(root, exclude=["note"]))
+
+    assert outcome.exit_code == 2
+    assert "the columns have changed since run" in str(outcome.error)
+    assert snapshot(root) == before
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "mariadb"])
