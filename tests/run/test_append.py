@@ -54,6 +54,10 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
         f"UPDATE orders SET created_at = '2023-01-03 03:00:00', updated_at = '{NEXT}' WHERE id = 20",
         ALL,
     ),
+    "moved in silence, at the watermark": (
+        "UPDATE orders SET created_at = '2023-01-03 03:00:00' WHERE id = 91",
+        ALL,
+    ),
     "committed late": (
         "INSERT INTO orders VALUES (1, '2023-01-02 01:00:00', '2023-02-01 11:00:00', 'late')",
         LAGGING,
