@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import itertools
 import threading
@@ -16,6 +15,7 @@ from rivet.destination.memory_lasting import MemoryLasting
 from rivet.destination.memory_operations import Hook as Hook
 from rivet.destination.memory_operations import Operation as Operation
 from rivet.destination.memory_operations import fail_before as fail_before
+from rivet.destination.memory_staged import MemoryStaged, checksum_of
 from rivet.destination.names import check_directory, check_name, check_run_id, split_prefix
 from rivet.destination.protocol import Inspected, Left, Listed, Staged
 from rivet.errors import ObjectNotFound
@@ -70,7 +70,7 @@ class MemoryDestination:
         with self._changing:
             return iter(
                 [
-                    Listed(n, len(d), _checksum(d), self._stamp(n)[1])
+                    Listed(n, len(d), checksum_of(d), self._stamp(n)[1])
                     for n, d in objects
                     if n.startswith(prefix)
                 ]
@@ -245,62 +245,3 @@ class MemoryDestination:
             return self.objects[name]
         except KeyError:
             raise ObjectNotFound(f"cannot read {self.uri + name!r}: no such object") from None
-
-
-class MemoryStaged:
-    """Bytes on their way to a name."""
-
-    def __init__(self, destination: MemoryDestination, key: tuple[str, int], name: str) -> None:
-        self._destination = destination
-        self._key = key
-        self.name = name
-        self._data = io.BytesIO()
-        self._size_bytes = 0
-        self._finished: bytes | None = None
-        self._gone = False
-
-    @property
-    def size_bytes(self) -> int:
-        """Give the bytes written so far."""
-        return self._size_bytes
-
-    @property
-    def checksum(self) -> str | None:
-        """Give the checksum of the finished bytes."""
-        return None if self._finished is None else _checksum(self._finished)
-
-    def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Append bytes and return their number."""
-        self._destination.record("write", self.name)
-        written = self._data.write(data)
-        self._size_bytes += written
-        return written
-
-    def finish(self) -> None:
-        """End the writing."""
-        self._destination.record("finish", self.name)
-        self._finished = self._data.getvalue()
-        self._data.close()
-
-    def publish(self) -> None:
-        """Move the bytes to the name."""
-        if self._finished is None or self._gone:
-            raise ValueError(f"{self.name!r} is published before it is finished, or once too often")
-        self._destination.record("publish", self.name)
-        if self._destination.staged.pop(self._key, None) is None:
-            raise ObjectNotFound(f"cannot publish {self.name!r}: what was staged is gone")
-        self._destination.forget(self.name)
-        self._destination.objects[self.name] = self._finished
-        self._gone = True
-
-    def discard(self) -> None:
-        """Drop the bytes, unless they are published."""
-        if not self._gone:
-            self._destination.record("discard", self.name)
-            self._destination.staged.pop(self._key, None)
-            self._data.close()
-            self._gone = True
-
-
-def _checksum(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
