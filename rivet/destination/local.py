@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from rivet.destination.local_conditional import LocalConditional
 from rivet.destination.local_directories import LocalDirectories
-from rivet.destination.local_lasting import LastingFile, LocalLasting
+from rivet.destination.local_lasting import LocalLasting, LocalLastings
 from rivet.destination.local_listing import walk
 from rivet.destination.local_reading import NO_SUCH_FILE, open_file
 from rivet.destination.local_staged import LocalStaged as LocalStaged
@@ -56,7 +56,7 @@ class LocalDestination:
             write=lambda data, private: self._temporary(data, 0o600 if private else 0o666),
             place=self._place,
         )
-        self._lasting = LocalLasting(
+        self._lasting = LocalLastings(
             self._staging, self._directories, create=self._create, unique=self._unique
         )
         self._token = secrets.token_hex(8)
@@ -90,7 +90,7 @@ class LocalDestination:
             file = self._create(staged)
         return LocalStaged(file, staged, target)
 
-    def stage_lasting(self, name: str, run_id: str) -> LastingFile:
+    def stage_lasting(self, name: str, run_id: str) -> LocalLasting:
         """Begin a file that stays in the run's own directory until it is swept."""
         target = self._path(name)
         with translated("stage", target):
@@ -113,7 +113,7 @@ class LocalDestination:
         """Link a file into another run's directory."""
         return self._lasting.take_over(left, run_id)
 
-    def lasting(self, left: Left, name: str) -> LastingFile:
+    def lasting(self, left: Left, name: str) -> LocalLasting:
         """Give a file of a run's directory that can be published."""
         return self._lasting.finished(left, self._path(name))
 

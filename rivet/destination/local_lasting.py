@@ -21,7 +21,7 @@ from rivet.errors import ObjectNotFound
 _COPY_BYTES = 1024 * 1024
 
 
-class LastingFile(LocalStaged):
+class LocalLasting(LocalStaged):
     """A staged file that gets a second name when it is published, and keeps its first.
 
     Args:
@@ -57,7 +57,7 @@ class LastingFile(LocalStaged):
         super().discard()
 
 
-class LocalLasting:
+class LocalLastings:
     """Stages, finds and hands over files that last.
 
     Args:
@@ -78,11 +78,11 @@ class LocalLasting:
         self._create = create
         self._unique = unique
 
-    def stage(self, target: str, run_id: str) -> LastingFile:
+    def stage(self, target: str, run_id: str) -> LocalLasting:
         """Begin a file in the run's own directory."""
         staged = self._path(run_id, self._unique())
         with translated("stage", target):
-            return LastingFile(self._create(staged), staged, target, self._link)
+            return LocalLasting(self._create(staged), staged, target, self._link)
 
     def note(self, name: str, data: bytes, run_id: str) -> None:
         """Write and sync a file beside them."""
@@ -118,10 +118,10 @@ class LocalLasting:
                 raise ObjectNotFound(f"cannot take over {source!r}: no such file") from exc
         return Left(run_id, name, left.size_bytes)
 
-    def finished(self, left: Left, target: str) -> LastingFile:
+    def finished(self, left: Left, target: str) -> LocalLasting:
         """Give a file that was finished before."""
         staged = self._path(left.run_id, left.name)
-        return LastingFile(None, staged, target, self._link, left.size_bytes)
+        return LocalLasting(None, staged, target, self._link, left.size_bytes)
 
     def _path(self, run_id: str, name: str) -> str:
         if "/" in name or name in (".", ".."):
