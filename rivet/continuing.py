@@ -97,11 +97,11 @@ def with_kept_chunks(
         if pages and not kept and left.has(path, (_PAGE,)):
             advice.append(f"the rows of {path or 'the export'!r} have changed, so all of it is read again")
         taken.update(kept)
-        for scan in [*resumed, *(s for s in chunks if not isinstance(s.chunk, ChunkPage))]:
+        scans += resumed
+        for scan in (s for s in chunks if not isinstance(s.chunk, ChunkPage)):
             scans.append(scan)
-            found = None if scan.chunk is None or scan in kept else left.whole((path, chunk_name(scan)))
-            is_page = isinstance(scan.chunk, ChunkPage)
-            if found is not None and not is_page and found.note.row_count == scan.expected_rows:
+            found = None if scan.chunk is None else left.whole((path, chunk_name(scan)))
+            if found is not None and found.note.row_count == scan.expected_rows:
                 taken[scan] = found
     return replace(
         prepared,
