@@ -12,20 +12,18 @@ from functools import partial
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
 from rivet.destination.protocol import Destination
-from rivet.errors import IntegrityError
 from rivet.export.passing import RowTaker
+from rivet.export.readable import ReadablePart
 from rivet.export.scan import Shape
 from rivet.export.sifting import MarkedShape, Sifted
-from rivet.export.standing import Identity, Sieve, StandingPart
+from rivet.export.standing import Identity, Sieve
 from rivet.manifest.extended import extended
 from rivet.manifest.model import Manifest, PartitionEntry
 from rivet.plan.cursor import CursorValue
 from rivet.plan.cursor_range import read_range
 from rivet.plan.layout import Partition
-from rivet.plan.names import child
-from rivet.plan.windows import NULL_VALUE
 from rivet.prepared import Prepared
-from rivet.publish.tree import Tree, read_manifest
+from rivet.publish.tree import Tree, listed_manifest
 from rivet.publish.unread import unrepresentable_unread
 from rivet.record import Record
 from rivet.staging import shape_of
@@ -108,30 +106,23 @@ class Addition:
             total.update({} if path in failed else added)
         return total
 
-    def _parts(self, partition: Partition) -> list[StandingPart]:
+    def _parts(self, partition: Partition) -> list[ReadablePart]:
         """Give the parts that may hold rows past the bound; those that tell no range may."""
         self._read.add(partition.path)
         entry = self._entries.get(partition.path)
         if entry is None or not entry.manifest_sha256:
             return []
-        name = child(partition.path, self._layout.manifest_name)
-        found = read_manifest(self._destination, name)
-        if found is None or found[1] != entry.manifest_sha256:
-            raise IntegrityError(
-                f"{self._destination.uri}{name} is {'not there' if found is None else 'not the one'} that "
-                "the export file lists: nothing can be added to it",
-                hint=f"write the partition anew: --partition {_word(entry)}",
-            )
-        self._manifests[partition.path] = found[0]
+        standing = listed_manifest(self._destination, self._layout, entry)
+        self._manifests[partition.path] = standing
         since, cursor = self._identity.since, self._identity.cursor
-        is_hidden = self._identity.is_hidden and cursor.column.name in found[0].unrepresentable_rows
+        is_hidden = self._identity.is_hidden and cursor.column.name in standing.unrepresentable_rows
         parts = []
-        for part in found[0].parts:
+        for part in standing.parts:
             told = read_range(part.extra, cursor.kind)
             if is_hidden or told is None or told.may_hold(since):
                 path = partition.child(part.path)
                 opener = partial(self._destination.open, path, part.size_bytes)
-                parts.append(StandingPart(self._destination.uri + path, opener))
+                parts.append(ReadablePart(self._destination.uri + path, opener))
         return parts
 
 
@@ -144,7 +135,3 @@ def addition_of(record: Record, prepared: Prepared, tree: Tree) -> Addition | No
     if prepared.adds_from is None:
         return None
     return Addition(record.export, record.described, record.destination, prepared.adds_from, tree.entries)
-
-
-def _word(entry: PartitionEntry) -> str:
-    return "NULL" if entry.value == NULL_VALUE else str(entry.value)

@@ -18,8 +18,9 @@ from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination, Lasting, Staged
 from rivet.errors import IntegrityError, ObjectNotFound, PlanError, RivetError
 from rivet.events import Event
-from rivet.export.merging import Readable, are_same, rows_of
+from rivet.export.merging import are_same, rows_of
 from rivet.export.parts import ParquetSettings
+from rivet.export.readable import ReadablePart
 from rivet.export.stage import Stager
 from rivet.export.staged import StagedPart, StagedPartition
 from rivet.exporting import Context
@@ -37,7 +38,7 @@ from rivet.plan.watermark import read_watermark
 from rivet.plan.windows import NULL_VALUE, Axis
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
-from rivet.publish.tree import Tree, read_manifest, read_tree
+from rivet.publish.tree import Tree, damaged, listed_manifest, read_tree
 from rivet.wording import counted
 
 COMPACTING = "compacting"
@@ -124,36 +125,38 @@ class _Compaction:
             new = [self._readable(part, staged.partition) for part in staged.parts]
             is_whole = staged.manifest.row_count == entry.row_count
             if not (is_whole and are_same(rows_of(self._readables(entry)), rows_of(new))):
-                raise IntegrityError(f"partition {entry.path!r}: merged, its rows are not those that stand")
+                raise IntegrityError(
+                    f"partition {entry.path!r}: merged, its rows are not those that stand",
+                    hint="nothing was changed; merge again, and if it fails again, report it",
+                )
         return merged
 
-    def _standing(self, entry: PartitionEntry) -> list[Readable]:
+    def _standing(self, entry: PartitionEntry) -> list[ReadablePart]:
         """Give the parts of a partition, each of which holds the very bytes that its manifest says."""
-        name = Partition(entry.value, None, entry.path).child(self._layout.manifest_name)
-        found = read_manifest(self._destination, name)
-        if found is None or found[1] != entry.manifest_sha256:
-            raise _damaged(entry, f"{self._destination.uri}{name} is not the one that the export file lists")
-        self._manifests[entry.path] = found[0]
+        manifest = listed_manifest(self._destination, self._layout, entry)
+        self._manifests[entry.path] = manifest
         parts = self._readables(entry)
-        for part, readable in zip(found[0].parts, parts, strict=True):
+        for part, readable in zip(manifest.parts, parts, strict=True):
             try:
                 with readable.open() as file:
                     digest = sha256_of(file)
             except ObjectNotFound as error:
-                raise _damaged(entry, f"{readable.name} is not there") from error
+                raise damaged(entry, f"{readable.name} is not there") from error
             if digest != part.sha256:
-                raise _damaged(entry, f"{readable.name} is not what its manifest says")
+                raise damaged(entry, f"{readable.name} is not what its manifest says")
         return parts
 
-    def _readables(self, entry: PartitionEntry) -> list[Readable]:
+    def _readables(self, entry: PartitionEntry) -> list[ReadablePart]:
         partition = Partition(entry.value, None, entry.path)
         paths = [(partition.child(p.path), p.size_bytes) for p in self._manifests[entry.path].parts]
         opened = self._destination.open
-        return [Readable(self._destination.uri + path, partial(opened, path, size)) for path, size in paths]
+        return [
+            ReadablePart(self._destination.uri + path, partial(opened, path, size)) for path, size in paths
+        ]
 
-    def _readable(self, part: StagedPart, partition: Partition) -> Readable:
+    def _readable(self, part: StagedPart, partition: Partition) -> ReadablePart:
         lasting = self._merged[partition.child(part.facts.path)]
-        return Readable(part.facts.path, partial(self._destination.open_left, lasting.left))
+        return ReadablePart(part.facts.path, partial(self._destination.open_left, lasting.left))
 
     def _stager(self) -> Stager:
         layout, partitioning = self._layout, self._layout.partitioning
@@ -273,8 +276,3 @@ def _layout_of(export: ExportSettings, found: ExportFile) -> Layout:
     template = export.destination.template
     partitioning = Partitioning(facts.column, facts.key, axis, template, facts.column in types)
     return Layout(export.name, manifest_name, partitioning)
-
-
-def _damaged(entry: PartitionEntry, message: str) -> IntegrityError:
-    word = "NULL" if entry.value == NULL_VALUE else entry.value
-    return IntegrityError(message, hint=f"write the partition anew: rivet run --partition {word}")

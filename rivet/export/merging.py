@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rivet.errors import IntegrityError, ObjectNotFound
+from rivet.export.readable import WRITE_ANEW, ReadablePart
 
 _BATCH_ROWS = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class Readable:
-    """A part that can be read, by its name for people."""
-
-    name: str
-    open: Callable[[], AbstractContextManager[BinaryIO]]
-
-
-def rows_of(parts: Sequence[Readable]) -> Iterator[pa.RecordBatch]:
+def rows_of(parts: Sequence[ReadablePart]) -> Iterator[pa.RecordBatch]:
     """Give the rows of parts in their order, in batches of at most a row group.
 
     Raises:
@@ -36,13 +26,15 @@ def rows_of(parts: Sequence[Readable]) -> Iterator[pa.RecordBatch]:
                 file = pq.ParquetFile(opened)
                 own = pa.schema([field.remove_metadata() for field in file.schema_arrow])
                 if schema is not None and own != schema:
-                    raise IntegrityError(f"{part.name} has other columns than the parts beside it")
+                    raise IntegrityError(
+                        f"{part.name} has other columns than the parts beside it", hint=WRITE_ANEW
+                    )
                 schema = own
                 for batch in file.iter_batches(_BATCH_ROWS):
                     if batch.num_rows:
                         yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         except (pa.ArrowException, ObjectNotFound) as error:
-            raise IntegrityError(f"{part.name} cannot be read") from error
+            raise IntegrityError(f"{part.name} cannot be read", hint=WRITE_ANEW) from error
 
 
 def are_same(ours: Iterator[pa.RecordBatch], theirs: Iterator[pa.RecordBatch]) -> bool:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +17,7 @@ import pyarrow.parquet as pq
 
 from rivet.errors import IntegrityError, ObjectNotFound, PlanError
 from rivet.export.cursor_values import cursor_values, reaches
+from rivet.export.readable import WRITE_ANEW, ReadablePart
 from rivet.plan.cursor import Cursor, CursorValue
 from rivet.plan.layout import Partition
 
@@ -45,14 +44,6 @@ class Identity:
     is_hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StandingPart:
-    """A part that may hold rows past the bound, by its name for people."""
-
-    name: str
-    open: Callable[[], AbstractContextManager[BinaryIO]]
-
-
 class Sieve:
     """Holds back the rows that stand already; of a table or a query that has the rows past a bound alone.
 
@@ -62,7 +53,7 @@ class Sieve:
     """
 
     def __init__(
-        self, identity: Identity, parts_of: Callable[[Partition], Sequence[StandingPart]], where: str
+        self, identity: Identity, parts_of: Callable[[Partition], Sequence[ReadablePart]], where: str
     ) -> None:
         self._identity = identity
         self._parts_of = parts_of
@@ -121,7 +112,7 @@ class Sieve:
         return True
 
 
-def _past(part: StandingPart, identity: Identity) -> Iterator[pa.RecordBatch]:
+def _past(part: ReadablePart, identity: Identity) -> Iterator[pa.RecordBatch]:
     """Read the rows of a part that are not below the bound, or have no cursor."""
     cursor = identity.cursor
     names = [c.name for c in (cursor.column, cursor.fallback) if c is not None]
@@ -140,7 +131,7 @@ def _past(part: StandingPart, identity: Identity) -> Iterator[pa.RecordBatch]:
     except (pa.ArrowException, ObjectNotFound) as error:
         raise IntegrityError(
             f"{part.name}: what stands cannot be read, so that new rows cannot be told from it",
-            hint="write the partition anew by --partition and its label",
+            hint=WRITE_ANEW,
         ) from error
 
 

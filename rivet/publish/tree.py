@@ -19,7 +19,8 @@ from rivet.manifest.codec import (
 )
 from rivet.manifest.model import ExportFile, ExportPartitionFacts, Manifest, PartitionEntry
 from rivet.plan.layout import Layout
-from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, run_id_of_part
+from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, child, run_id_of_part
+from rivet.plan.windows import NULL_VALUE
 from rivet.publish.side_by_side import side_by_side
 from rivet.wording import counted
 
@@ -134,6 +135,26 @@ def read_manifest(destination: Destination, path: str) -> tuple[Manifest, str] |
             return decode_manifest(data), digest(data)
     except (ObjectNotFound, DecodeError):
         return None
+
+
+def listed_manifest(destination: Destination, layout: Layout, entry: PartitionEntry) -> Manifest:
+    """Read the manifest of a live partition that the export file lists.
+
+    Raises:
+        IntegrityError: It cannot be read, or is another one.
+    """
+    name = child(entry.path, layout.manifest_name)
+    found = read_manifest(destination, name)
+    if found is None or found[1] != entry.manifest_sha256:
+        told = "cannot be read" if found is None else "is not the one that the export file lists"
+        raise damaged(entry, f"{destination.uri}{name} {told}")
+    return found[0]
+
+
+def damaged(entry: PartitionEntry, message: str) -> IntegrityError:
+    """Make the error of a partition whose files are not what is said of them, with the mend."""
+    label = "NULL" if entry.value == NULL_VALUE else entry.value
+    return IntegrityError(message, hint=f"write the partition anew: rivet run --partition {label}")
 
 
 def entry_of(manifest: Manifest, manifest_sha256: str, path: str) -> PartitionEntry:
