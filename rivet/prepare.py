@@ -16,7 +16,7 @@ from rivet.errors import PlanError
 from rivet.manifest.model import PartitionEntry
 from rivet.plan.estimate import Estimate
 from rivet.plan.pace import Pace, pace_of_last_run, pace_of_probe, pace_of_whole_run
-from rivet.plan.scans import Reach, Scan
+from rivet.plan.scans import Reach, Scan, largest_of
 from rivet.plan.schema import Column
 from rivet.plan.selection import EVERYTHING, Selection
 from rivet.plan.unrepresentable import nulled_columns
@@ -115,10 +115,9 @@ def last_pace(export: ExportSettings, tree: Tree) -> Pace | None:
 def estimated(session: Session, prepared: Prepared) -> Estimate | None:
     """Ask what the largest scan would cost, for people; None where nothing is read."""
     described = prepared.described
-    largest = max(prepared.scans, key=lambda scan: scan.expected_rows or 0, default=None)
-    if largest is None:
+    if not prepared.scans:
         return None
-    return session.estimate(described.relation, described.column, largest)
+    return session.estimate(described.relation, described.column, largest_of(prepared.scans))
 
 
 def _may_be_null(relation: Relation, column: Column | None, export: ExportSettings) -> Relation:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
-from rivet.plan.scans import Reach, Sorter
+from rivet.plan.scans import Reach, Sorter, largest_of
 from rivet.plan.sharing import LEAST_ROWS, MOST_PASSES, at_once, heavy_share, shared_scans
 from rivet.plan.ways import Choice, Way
 from rivet.prepared import Prepared
@@ -79,7 +79,7 @@ def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: 
     )
     if len(scans) == 1:
         return prepared, "all rows are of one partition, which one connection reads"
-    largest = max(scans, key=lambda scan: scan.expected_rows or 0)
+    largest = largest_of(scans)
     passes = session.passes(relation, column, largest) * probe.rows / max(1, largest.expected_rows or 0)
     if passes > MOST_PASSES:
         return prepared, (

@@ -13,7 +13,7 @@ from rivet.described import Described
 from rivet.errors import IntegrityError, PlanError
 from rivet.export.temporary import free_bytes
 from rivet.plan.pace import Pace, rows_within, too_long
-from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, hull_scans, plan_scans
+from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, hull_scans, largest_of, plan_scans
 from rivet.plan.schema import Column
 from rivet.plan.selection import Selection
 from rivet.plan.sorting import choose_sorter, unsortable
@@ -24,7 +24,6 @@ from rivet.plan.ways import (
     choose_way,
     is_passing,
     passes_advice,
-    rows_of_largest,
 )
 from rivet.plan.windows import Axis
 from rivet.prepared import Prepared
@@ -168,7 +167,7 @@ class Windowing:
         size = self._largest_sort(scans)
         may_split = self._export.scan == "auto" and self._described.is_steady and self._described.is_indexed
         if size > limit and may_split:
-            rows = max(1, rows_of_largest(scans) * limit // (2 * size))
+            rows = max(1, (largest_of(scans).expected_rows or 0) * limit // (2 * size))
             why = f"in one, about {size:,} bytes would have to be sorted, more than max_sort_size allows"
             choice, scans = Choice(Way.BOUNDED, why, rows), self._several(rows)
             size = self._largest_sort(scans)
@@ -201,10 +200,9 @@ class Windowing:
         lines = []
         if choice.way is Way.PER_PARTITION and not self._described.is_indexed and len(scans) > 1:
             rows = max(self._probe.rows, relation.estimated_rows or 0)
-            largest = max(scans, key=lambda scan: scan.expected_rows or 0)
             part, whole = (
                 self._session.estimate(relation, self._column, replace(scan, sorter=Sorter.RIVET))
-                for scan in (largest, Scan(Reach.EVERYTHING))
+                for scan in (largest_of(scans), Scan(Reach.EVERYTHING))
             )
             if is_passing(part, whole):
                 lines.append(passes_advice(len(scans), rows, name, export.where))
@@ -213,7 +211,7 @@ class Windowing:
             if self._described.is_indexed and self._described.is_steady and export.scan != "single"
             else f"several short ones need an index that leads with {name!r}, a snapshot and `scan: auto`"
         )
-        rows = scans[0].expected_rows or self._probe.rows if len(scans) == 1 else rows_of_largest(scans)
+        rows = (largest_of(scans).expected_rows or self._probe.rows) if scans else 0
         line = too_long(rows, export.max_scan_seconds, self._pace, where=export.where, mend=mend)
         return [*lines, *([] if line is None else [line])]
 
@@ -221,5 +219,4 @@ class Windowing:
         ordered = [s for s in scans if s.reach is not Reach.NULLS]
         if not ordered:
             return 0
-        largest = max(ordered, key=lambda s: s.expected_rows or 0)
-        return self._session.sort_bytes(self._described.relation, self._column, largest)
+        return self._session.sort_bytes(self._described.relation, self._column, largest_of(ordered))

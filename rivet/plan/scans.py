@@ -55,6 +55,15 @@ class Scan:
     blocks: Blocks | None = None
 
 
+def largest_of(scans: Sequence[Scan]) -> Scan:
+    """Give the scan of the most rows, as far as they were counted, of at least one.
+
+    >>> largest_of([Scan(Reach.NULLS, expected_rows=2), Scan(Reach.EVERYTHING)]).reach.value
+    'nulls'
+    """
+    return max(scans, key=lambda scan: scan.expected_rows or 0)
+
+
 @dataclass(frozen=True, slots=True)
 class WindowCount:
     """How many rows the source holds in one window that is not empty."""

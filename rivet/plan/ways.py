@@ -11,7 +11,6 @@ from typing import Literal
 
 from rivet.errors import PlanError
 from rivet.plan.estimate import Estimate
-from rivet.plan.scans import Scan
 from rivet.wording import counted
 
 # Rows that a server may pass over for scans that no index serves, all together: some seconds of its time.
@@ -127,8 +126,3 @@ def passes_advice(scans: int, rows: int, column: str, where: str) -> str:
     if passed > MAX_ROWS_PASSED:
         raise PlanError(f"{told}: {passed:,} in all, and at most {MAX_ROWS_PASSED:,} are allowed", hint=hint)
     return f"{told}: {hint}"
-
-
-def rows_of_largest(scans: tuple[Scan, ...]) -> int:
-    """Give the rows of the largest scan, as far as they were counted."""
-    return max((scan.expected_rows or 0 for scan in scans), default=0)
