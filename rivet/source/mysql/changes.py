@@ -29,13 +29,15 @@ def narrowed(relation: MysqlRelation, column: Column, selection: Selection) -> M
         conditions = [f"{condition} AND {fits(relation, column)}" for condition in conditions]
     if selection.nulls:
         conditions.append(f"({fits(relation, column)}) IS NOT TRUE" if is_nulled else f"{name} <=> NULL")
-    condition = " OR ".join(f"({c})" for c in conditions) or "FALSE"
-    return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
+    return _where(relation, " OR ".join(f"({c})" for c in conditions) or "FALSE")
 
 
 def changed(relation: MysqlRelation, cursor: Cursor, since: CursorValue) -> MysqlRelation:
     """Give the rows past a bound as a relation of their own."""
-    condition = _is_past(cursor, since)
+    return _where(relation, _is_past(cursor, since))
+
+
+def _where(relation: MysqlRelation, condition: str) -> MysqlRelation:
     return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
 
 

@@ -40,13 +40,15 @@ def narrowed(relation: PostgresRelation, column: Column, selection: Selection) -
     if selection.nulls:
         conditions.append(f"{name} IS NULL")
         conditions += [unfit(relation, column)] if column.name in relation.nulled else []
-    condition = " OR ".join(f"({c})" for c in conditions) or "FALSE"
-    return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
+    return _where(relation, " OR ".join(f"({c})" for c in conditions) or "FALSE")
 
 
 def changed(relation: PostgresRelation, cursor: Cursor, since: CursorValue) -> PostgresRelation:
     """Give the rows past a bound as a relation of their own."""
-    condition = _is_past(cursor, since)
+    return _where(relation, _is_past(cursor, since))
+
+
+def _where(relation: PostgresRelation, condition: str) -> PostgresRelation:
     return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
 
 
