@@ -15,7 +15,9 @@ from rivet.source.mysql.describing import planned_rows
 from rivet.source.protocol import Relation
 from rivet.source.query import ALIAS
 
-_LIE = "SELECT DATA_LENGTH, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+_STORED = (
+    "SELECT DATA_LENGTH, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+)
 
 
 def estimate_of(plan: Sequence[dict[str, Any]], row_bytes: int) -> Estimate:
@@ -31,14 +33,14 @@ def estimate_of(plan: Sequence[dict[str, Any]], row_bytes: int) -> Estimate:
     )
 
 
-def lie_of(fetch: Fetch, relation: Relation, column: Column | None) -> tuple[int | None, float | None]:
+def stored(fetch: Fetch, relation: Relation, column: Column | None) -> tuple[int | None, float | None]:
     """Ask for the bytes of a table and the correlation of a column; None where they are not known.
 
     InnoDB keeps the rows of a table in the order of its primary key.
     """
     if relation.table is None:
         return None, None
-    found = fetch(_LIE, tuple(relation.table.split(".", 1)))
+    found = fetch(_STORED, tuple(relation.table.split(".", 1)))
     table_bytes, engine = found[0] if found else (None, None)
     is_clustered = engine == "InnoDB" and column is not None and relation.primary_key[:1] == (column.name,)
     return table_bytes, 1.0 if is_clustered else None

@@ -173,7 +173,7 @@ class MysqlSession:
         write = read_statement if scan.chunk is None else chunk_reading
         plan = self._plan(write(own, own.columns, column, scan).statement, doing)
         with translated(doing), self._control.connection() as connection:
-            table_bytes, correlation = estimating.lie_of(describing.fetching(connection), own, column)
+            table_bytes, correlation = estimating.stored(describing.fetching(connection), own, column)
         found = estimating.estimate_of(plan, own.row_bytes)
         return replace(found, table_bytes=table_bytes, correlation=correlation)
 

@@ -231,11 +231,3 @@ def explain(connection: sqlalchemy.Connection, statement: str) -> dict[str, Any]
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
     """List a plan's nodes, parents before their children."""
     return [plan, *(node for child in plan.get("Plans", ()) for node in nodes(child))]
-
-
-def reading_cost(plan: dict[str, Any]) -> float:
-    """Add up what the planner thinks that it costs to read tables, and nothing else of a plan."""
-    if plan["Node Type"].endswith("Scan") and plan.get("Relation Name") is not None:
-        cost: float = plan["Total Cost"]
-        return cost
-    return sum(reading_cost(child) for child in plan.get("Plans", ()))

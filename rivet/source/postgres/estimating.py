@@ -15,7 +15,7 @@ from rivet.source.protocol import Relation
 
 # pg_stats shows a role the columns that it may read. A table that has children has two lines for a column,
 # one with their rows.
-_LIE = """
+_STORED = """
 WITH RECURSIVE parts AS (
     SELECT c.oid, n.nspname, c.relname
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -48,12 +48,12 @@ def estimate_of(plan: dict[str, Any]) -> Estimate:
     return Estimate(plan["Total Cost"], plan["Plan Rows"], largest_sort(plan), tuple(dict.fromkeys(accesses)))
 
 
-def lie_of(fetch: Fetch, relation: Relation, column: Column | None) -> tuple[int | None, float | None]:
+def stored(fetch: Fetch, relation: Relation, column: Column | None) -> tuple[int | None, float | None]:
     """Ask for the bytes of a table and the correlation of a column; None where they are not known."""
     if relation.table is None:
         return None, None
     asked = {"table": relation.table, "column": "" if column is None else column.name}
-    ((table_bytes, correlation),) = fetch(_LIE, asked)
+    ((table_bytes, correlation),) = fetch(_STORED, asked)
     return table_bytes, correlation
 
 
@@ -66,3 +66,11 @@ def largest_sort(plan: dict[str, Any], processes: int = 1) -> int:
         processes = plan["Workers Planned"] + 1
     own = plan["Plan Rows"] * plan["Plan Width"] * processes if plan["Node Type"] == "Sort" else 0
     return max([own, *(largest_sort(child, processes) for child in plan.get("Plans", ()))])
+
+
+def reading_cost(plan: dict[str, Any]) -> float:
+    """Add up what the planner thinks that it costs to read tables, and nothing else of a plan."""
+    if plan["Node Type"].endswith("Scan") and plan.get("Relation Name") is not None:
+        cost: float = plan["Total Cost"]
+        return cost
+    return sum(reading_cost(child) for child in plan.get("Plans", ()))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,20 +11,19 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy
 
 from rivet.plan.blocks import Blocks, block_ranges
-from rivet.plan.calendar import days_from_civil
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
-from rivet.plan.windows import Axis, units_per_day
+from rivet.plan.windows import Axis
 from rivet.source.postgres import changes, describing, estimating
+from rivet.source.postgres.answers import cursor_value, on_axis, probe_of
 from rivet.source.postgres.bulk import BulkReader, Contended, PostgresBatches
 from rivet.source.postgres.chunking import chunk_statement
 from rivet.source.postgres.connecting import GIVE_UP, SAVEPOINT, planning_by_index, run_text
 from rivet.source.postgres.errors import translated
-from rivet.source.postgres.estimating import largest_sort
 from rivet.source.postgres.login import Login
 from rivet.source.postgres.statements import (
     blocks_statement,
@@ -79,7 +77,7 @@ class PostgresSession:
         """Give what answers the questions of `mode: chunked`."""
         from rivet.source.postgres.chunk_questions import PostgresChunking
 
-        return PostgresChunking(self._rows, self._explain, _on_axis)
+        return PostgresChunking(self._rows, self._explain, on_axis)
 
     def describe(self, request: Request) -> Relation:
         """Describe a table or query without running it.
@@ -104,10 +102,10 @@ class PostgresSession:
         if not relation.nulled:
             rows, is_any, *ends = self._rows(ends_statement(relation, column), doing)[0]
             if not is_any:
-                return _probe(column, rows, ends, {})
+                return probe_of(column, rows, ends, {})
         rows, *found = self._rows(probe_statement(relation, column), doing)[0]
         counts = {c.name: count for c, count in zip(relation.unsure, found, strict=False)}
-        return _probe(column, rows, found[len(counts) :], counts)
+        return probe_of(column, rows, found[len(counts) :], counts)
 
     def count_windows(
         self, relation: Relation, column: Column, axis: Axis, span: tuple[int, int] | None = None
@@ -134,7 +132,7 @@ class PostgresSession:
         statement = changes.span_statement(relation.from_item, column)
         ends = self._rows(statement, f"cannot probe {relation.label}")[0]
         kind = column.type.kind
-        return None if ends[0] is None else (_on_axis(ends[0], kind), _on_axis(ends[1], kind))
+        return None if ends[0] is None else (on_axis(ends[0], kind), on_axis(ends[1], kind))
 
     def touched(
         self, relation: Relation, column: Column, axis: Axis, cursor: Cursor, since: CursorValue | None
@@ -143,10 +141,10 @@ class PostgresSession:
         doing, from_item = f"cannot look for what has changed in {relation.label}", relation.from_item
         if since is None:
             highest = self._rows(changes.highest_statement(from_item, cursor), doing)[0][0]
-            return Touched(highest=_cursor_value(highest, cursor.kind))
+            return Touched(highest=cursor_value(highest, cursor.kind))
         edges = axis.day_edges(None)
         rows = self._rows(changes.touched_statement(from_item, column, edges, cursor, since), doing)
-        values = (_cursor_value(highest, cursor.kind) for *_, highest in rows)
+        values = (cursor_value(highest, cursor.kind) for *_, highest in rows)
         return touched_of_pieces([(n, count) for n, count, _ in rows], values, axis, edges)
 
     def changed(self, relation: Relation, cursor: Cursor, since: CursorValue) -> Relation:
@@ -155,12 +153,12 @@ class PostgresSession:
 
     def now(self, kind: Kind) -> int:
         """Give the moment of the snapshot."""
-        return _on_axis(self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0], kind)
+        return on_axis(self._rows(changes.now_statement(kind), "cannot ask for the time")[0][0], kind)
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
         statement = read_statement(own_relation(relation), relation.columns, column, scan)
-        return largest_sort(self._explain(statement, f"cannot plan {relation.label}"))
+        return estimating.largest_sort(self._explain(statement, f"cannot plan {relation.label}"))
 
     def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
         """Read the plan of a scan, and what the catalogue says of the table."""
@@ -168,14 +166,14 @@ class PostgresSession:
         write = read_statement if scan.chunk is None else chunk_statement
         found = estimating.estimate_of(self._explain(write(own, own.columns, column, scan), doing))
         with translated(doing):
-            table_bytes, correlation = estimating.lie_of(describing.fetching(self._connection), own, column)
+            table_bytes, correlation = estimating.stored(describing.fetching(self._connection), own, column)
         return replace(found, table_bytes=table_bytes, correlation=correlation)
 
     def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
         """Compare what the planner thinks that a scan's rows cost with what all rows cost in any order."""
         own, doing = own_relation(relation), f"cannot plan {relation.label}"
         costs = [
-            describing.reading_cost(self._explain(read_statement(own, own.columns, column, one), doing))
+            estimating.reading_cost(self._explain(read_statement(own, own.columns, column, one), doing))
             for one in (scan, Scan(Reach.EVERYTHING, sorter=Sorter.RIVET))
         ]
         return costs[0] / max(1.0, costs[1])
@@ -260,44 +258,3 @@ class PostgresSession:
     def _rows(self, statement: str, doing: str) -> Sequence[Any]:
         with translated(doing), self._asking:
             return run_text(self._connection, statement).all()
-
-
-def _cursor_value(value: Any, kind: Kind) -> CursorValue | None:
-    """Give a value of a cursor as the plan has it."""
-    if value is None or not kind.is_temporal:
-        number: CursorValue | None = value
-        return number
-    return _on_axis(value, kind)
-
-
-def _probe(column: Column | None, rows: int, ends: Sequence[Any], counts: Mapping[str, int]) -> Probe:
-    """Make a probe.
-
-    Args:
-        ends: With a column, its rows that are not NULL, the least value and the greatest.
-    """
-    unrepresentable = tuple((name, count) for name, count in counts.items() if count)
-    if column is None:
-        return Probe(rows, unrepresentable=unrepresentable)
-    not_null, minimum, maximum = ends
-    return Probe(
-        rows=rows,
-        null_rows=rows - not_null,
-        unrepresentable_rows=counts.get(column.name, 0),
-        minimum=None if minimum is None else _on_axis(minimum, column.type.kind),
-        maximum=None if maximum is None else _on_axis(maximum, column.type.kind),
-        unrepresentable=unrepresentable,
-    )
-
-
-def _on_axis(value: dt.date, kind: Kind) -> int:
-    """Count days or microseconds since 1970 of what the driver made of a date, a timestamp or an instant.
-
-    >>> _on_axis(dt.datetime(1970, 1, 2, 0, 0, 0, 1), Kind.TIMESTAMP)
-    86400000001
-    """
-    midnight = days_from_civil(value.year, value.month, value.day) * units_per_day(kind)
-    if not isinstance(value, dt.datetime):
-        return midnight
-    since = dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
-    return midnight + since // dt.timedelta(microseconds=1) + value.microsecond
