@@ -31,6 +31,7 @@ FILES = {
     "source/sqlite/thread.py": "wire",
     "source/postgres/binary.py": "parse",
     "source/postgres/tuples.py": "parse",
+    "source/postgres/cells.py": "parse",
     "source/postgres/values.py": "parse",
     "source/postgres/numbers.py": "parse",
     "source/sqlite/batches.py": "parse",

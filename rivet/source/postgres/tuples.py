@@ -12,22 +12,17 @@ are its rows: what only looks like the beginning of a row is never taken for one
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rivet.errors import SourceUnavailable
+from rivet.source.postgres.cells import LENGTH_BYTES, Cells, Flags, Places, Stretch, Walk, stretches_of
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 END = b"\xff\xff"
 
-Places = npt.NDArray[np.int64]
 _HEADER = struct.Struct(">ii")  # flags, and the length of what may follow them
-_LENGTH_BYTES = 4
 _COUNT_BYTES = 2
 # The first few rows of a block tell whether its rows are large.
 _SAMPLE_ROWS = 8
@@ -35,44 +30,6 @@ _LARGE_BYTES = 16 * 1024
 # A block is so large only where one of its rows is.
 _LARGE_BLOCK_BYTES = 8 * 1024**2
 _LOOKED_AT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """The values of one column in a block of rows.
-
-    Attributes:
-        block: The bytes in which they lie; a driver's may be a bytearray.
-        starts: Where each value's first byte lies.
-        lengths: How many bytes each has, of NULL none; or how many all have.
-        is_null: Which of them are NULL, or None where none is.
-    """
-
-    block: bytes
-    starts: Places
-    lengths: Places | int
-    is_null: npt.NDArray[np.bool_] | None
-
-    def numbers(self, kind: str, offset: int = 0) -> npt.NDArray[Any]:
-        """Give the number of a NumPy type at each value's start, or some bytes behind it; of NULL, any."""
-        size = np.dtype(kind).itemsize
-        if len(self.block) < size:  # then all are NULL
-            return np.zeros(len(self.starts), kind)
-        return _numbers(self.block, kind)[self._safe(offset, size)]
-
-    def value(self, row: int) -> bytes | None:
-        """Give the bytes of one value."""
-        if self.is_null is not None and self.is_null[row]:
-            return None
-        start = int(self.starts[row])
-        length = self.lengths if isinstance(self.lengths, int) else int(self.lengths[row])
-        return bytes(self.block[start : start + length])
-
-    def _safe(self, offset: int, size: int) -> Places:
-        """Keep the place of a NULL at the very end, behind which nothing lies, inside the block."""
-        places = self.starts + offset if offset else self.starts
-        last = len(self.block) - size
-        return np.minimum(places, last) if len(places) and places[-1] > last else places
 
 
 class TupleReader:
@@ -85,7 +42,10 @@ class TupleReader:
     def __init__(self, widths: Sequence[int | None]) -> None:
         self._widths = tuple(widths)
         self._count = struct.pack(">h", len(widths))
-        self._least = _COUNT_BYTES + _LENGTH_BYTES * len(widths)  # every value NULL
+        self._least = _COUNT_BYTES + LENGTH_BYTES * len(widths)  # every value NULL
+        self._with_nulls = frozenset[int]()  # columns of one width that held NULL in the last block
+        self._stretches = stretches_of(widths, self._with_nulls)
+        self._flags = np.empty(0, np.bool_)  # kept, since to be given memory takes as long as to fill it
         self._begun = False
         self.has_ended = False
 
@@ -101,6 +61,7 @@ class TupleReader:
         if not _is_chain(starts, ends, start):
             starts = _chained(starts, ends, start)
             columns, ends = self._read(block, starts)
+        self._learn(columns)
         reached, end = int(ends[-1]) if len(ends) else start, len(block)
         if reached == end - len(END) and block.endswith(END):
             self.has_ended = True
@@ -126,7 +87,7 @@ class TupleReader:
         first = self._first(block, start, _SAMPLE_ROWS)
         is_large = first[-1] - start >= _LARGE_BYTES * (len(first) - 1) or len(block) > _LARGE_BLOCK_BYTES
         if not is_large:
-            places = _places_of(block, self._count)
+            places = self._pairs(block)
             places = places[(places >= start) & (places <= len(block) - self._least)]
             places = self._likely(block, places)
             if len(places) <= len(block) // self._least:
@@ -135,17 +96,34 @@ class TupleReader:
         # longer than to go from row to row, and many times the memory.
         return np.array(self._first(block, start, None)[:-1], np.int64)
 
+    def _pairs(self, block: bytes) -> Places:
+        """Find the places, in order, at which the number of fields stands."""
+        (wanted,) = struct.unpack("=H", self._count)
+        needed = _padded(len(block) // 2)
+        if len(self._flags) < needed:
+            self._flags = np.empty(needed, np.bool_)
+        found = []
+        for start in (0, 1):
+            pairs = np.frombuffer(block, np.uint16, (len(block) - start) // 2, start)
+            flags = self._flags[: _padded(len(pairs))]
+            flags[len(pairs) :] = False
+            np.equal(pairs, wanted, out=flags[: len(pairs)])
+            found.append(_true_at(flags) * 2 + start)
+        return np.sort(np.concatenate(found), kind="stable")  # merges what is in order
+
     def _likely(self, block: bytes, places: Places) -> Places:
         """Leave out places at which the first fields have not the lengths of a row's, as is soon told."""
-        sizes = _numbers(block, ">i4")
-        offset = _COUNT_BYTES
-        for width in self._widths[:_LOOKED_AT]:
-            lengths = sizes[np.minimum(places + offset, len(sizes) - 1)]
-            is_null = lengths == -1
-            places = places[is_null | ((lengths >= 0) if width is None else (lengths == width))]
-            if width is None or is_null.any():
-                break
-            offset += _LENGTH_BYTES + width
+        if not self._widths:
+            return places
+        looks = [stretches_of(self._widths[:_LOOKED_AT], self._with_nulls)[0]]
+        if len(places) > len(block) // self._least:  # too many to fetch more than one length of each
+            looks.insert(0, Stretch((), has_next=True, next_width=self._widths[0]))
+        for look in looks:
+            # Of those too near the end of the block for a look there are few.
+            near = np.searchsorted(places, len(block) - _COUNT_BYTES - look.kind.itemsize, "right")
+            found = look.fetch(block, places[:near] + _COUNT_BYTES)
+            if found is not None:
+                places = np.concatenate([places[:near][look.may_begin(found)], places[near:]])
         return places
 
     def _first(self, block: bytes, start: int, rows: int | None) -> list[int]:
@@ -154,76 +132,50 @@ class TupleReader:
         while block.startswith(self._count, places[-1]) and (rows is None or len(places) <= rows):
             place = places[-1] + _COUNT_BYTES
             for _ in self._widths:
-                place += _LENGTH_BYTES + max(
-                    0, int.from_bytes(block[place : place + _LENGTH_BYTES], "big", signed=True)
+                place += LENGTH_BYTES + max(
+                    0, int.from_bytes(block[place : place + LENGTH_BYTES], "big", signed=True)
                 )
             places.append(place)
         return places
 
     def _read(self, block: bytes, starts: Places) -> tuple[list[Cells], Places]:
         """Read rows at these places: the cells, and where each ends; beyond the block where it cannot be."""
-        last = len(block) - _LENGTH_BYTES
-        sizes = _numbers(block, "=i4")  # as they lie; to compare them needs no other order
-        places = starts + _COUNT_BYTES
-        columns = []
-        failed: npt.NDArray[np.bool_] | None = None
-        for width in self._widths:
-            if len(places) and places.max() > last:
-                failed = _either(failed, places > last)
-                places = np.minimum(places, last)
-            found = sizes[places]
-            is_null = None
-            if width is not None and (found == _as_it_lies(width)).all():
-                lengths: int | Places = width
-            else:
-                lengths, is_null, wrong = _lengths(found, width, len(block))
-                failed = _either(failed, wrong)
-            values = places + _LENGTH_BYTES
-            columns.append(Cells(block, values, lengths, is_null))
-            places = values + lengths
-        return columns, places if failed is None else np.where(failed, len(block) + 1, places)
+        walk = Walk(block, starts + _COUNT_BYTES)
+        for stretch in self._stretches:
+            walk.go(stretch)
+        return walk.columns, walk.ends()
+
+    def _learn(self, columns: Sequence[Cells]) -> None:
+        """Note which columns are better not fetched together with others."""
+        with_nulls = frozenset(
+            index
+            for index, width in enumerate(self._widths)
+            if width is not None and columns[index].is_null is not None
+        )
+        if with_nulls != self._with_nulls:
+            self._with_nulls = with_nulls
+            self._stretches = stretches_of(self._widths, with_nulls)
 
 
-def _places_of(block: bytes, pair: bytes) -> Places:
-    """Find the places, in order, at which two bytes stand."""
-    (wanted,) = struct.unpack("=H", pair)
-    found = [
-        np.flatnonzero(np.frombuffer(block, np.uint16, (len(block) - start) // 2, start) == wanted) * 2
-        + start
-        for start in (0, 1)
-    ]
-    return np.sort(np.concatenate(found), kind="stable")  # merges what is in order
+def _true_at(flags: Flags) -> Places:
+    """Find what is true of flags, of which there are a multiple of 64 and most are not.
+
+    It is seen of 64 at once whether any is, then of 8, then of each: so few are looked at one by one.
+    """
+    eights = _any_of_eight(flags)
+    places = np.flatnonzero(_any_of_eight(eights))
+    for narrower in (eights, flags):
+        within = np.flatnonzero(narrower.view(np.uint64)[places].view(np.bool_))
+        places = places[within >> 3] * 8 + (within & 7)
+    return places
 
 
-def _lengths(
-    found: npt.NDArray[np.int32], width: int | None, most: int
-) -> tuple[Places, npt.NDArray[np.bool_] | None, npt.NDArray[np.bool_] | None]:
-    """Give lengths as they lie in the block as numbers, which are NULL, and which are no lengths at all."""
-    lengths = found.byteswap() if sys.byteorder == "little" else found
-    is_null = wrong = None
-    if len(lengths) and (width is not None or lengths.min() < 0 or lengths.max() > most):
-        is_null = lengths == -1
-        wrong = ((lengths < -1) | (lengths > most)) if width is None else ((lengths != width) & ~is_null)
-        lengths = np.where(is_null | wrong, 0, lengths)
-        is_null = is_null if is_null.any() else None
-        wrong = wrong if wrong.any() else None
-    return lengths.astype(np.int64), is_null, wrong
+def _padded(count: int) -> int:
+    return -(-count // 64) * 64
 
 
-def _either(
-    one: npt.NDArray[np.bool_] | None, other: npt.NDArray[np.bool_] | None
-) -> npt.NDArray[np.bool_] | None:
-    return one if other is None else other if one is None else one | other
-
-
-def _as_it_lies(number: int) -> int:
-    return int.from_bytes(number.to_bytes(_LENGTH_BYTES, "big"), sys.byteorder)
-
-
-def _numbers(block: bytes, kind: str) -> npt.NDArray[Any]:
-    """See the bytes as the number that begins at each of them."""
-    wanted = np.dtype(kind)
-    return np.ndarray((max(0, len(block) - wanted.itemsize + 1),), wanted, block, strides=(1,))
+def _any_of_eight(flags: Flags) -> Flags:
+    return np.not_equal(flags.view(np.uint64), 0)
 
 
 def _is_chain(starts: Places, ends: Places, start: int) -> bool:

@@ -16,8 +16,8 @@ from rivet.plan.calendar import END_DAY, FIRST_DAY
 from rivet.plan.schema import ColumnType, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.arrow import arrow_type
+from rivet.source.postgres.cells import Cells
 from rivet.source.postgres.sent import BASE_DIGITS, EPOCH_DAY, MAX_DIGITS, NEGATIVE, Sent
-from rivet.source.postgres.tuples import Cells
 
 WIDTHS: Mapping[Sent, int] = {
     Sent.BOOL: 1,
