@@ -5,7 +5,7 @@ A server that has to sort sends nothing for a while; what is asked of it meanwhi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -13,6 +13,7 @@ from typing import Self
 
 from rivet.config.settings import ExportSettings
 from rivet.described import Described
+from rivet.errors import ColumnError
 from rivet.export.order import Order
 from rivet.export.pages import Pages
 from rivet.export.sort import SortedBatches
@@ -20,6 +21,7 @@ from rivet.export.tally import Tally
 from rivet.export.temporary import free_bytes
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.sorting import choose_sorter
+from rivet.plan.unrepresentable import nulled_columns
 from rivet.source.protocol import Batches, Session
 
 # An estimate may be wrong by so much before a scan is begun that the probe then splits.
@@ -59,6 +61,45 @@ class ReadAhead:
             stack = ExitStack()
             self._begun = scan, stack, stack.enter_context(self._read(self._described, scan))
 
+    @property
+    def checks(self) -> bool:
+        """Tell whether the scan that has begun refuses unrepresentable values before its first row comes."""
+        return self._begun is not None and isinstance(self._begun[2], SortedBatches)
+
+    def check(
+        self,
+        described: Described,
+        scans: Sequence[Scan],
+        export: ExportSettings,
+        on_read: Callable[[int], None],
+    ) -> None:
+        """Wait for what the scan that has begun refuses, and say then how many values there are of its kind.
+
+        Where it is not the one that was planned, the source is asked all the same.
+
+        Raises:
+            PlanError: There are values that their type cannot represent.
+            RivetError: As reading does.
+        """
+        if self._begun is None:
+            return
+        scan, _, batches = self._begun
+        if not isinstance(batches, SortedBatches):
+            return
+        if described != self._described or [_kind(s) for s in scans] != [_kind(scan)]:
+            self._seek(export)
+            return
+        batches.on_read = on_read
+        try:
+            batches.gather()
+        except ColumnError:
+            self._seek(export)
+            raise
+
+    def _seek(self, export: ExportSettings) -> None:
+        relation, column = self._described.relation, self._described.column
+        nulled_columns(relation.columns, self._session.probe(relation, column), export.unrepresentable)
+
     def read(
         self, described: Described, scan: Scan, on_read: Callable[[int], None]
     ) -> AbstractContextManager[Batches]:
@@ -90,7 +131,7 @@ class ReadAhead:
             return None, self._read(described, scan)
         begun, stack, batches = self._begun
         self._begun = None
-        if (scan.reach, scan.sorter) != (begun.reach, begun.sorter):
+        if _kind(scan) != _kind(begun):
             stack.close()  # it would read on beside this one, and take another connection
             return None, self._read(described, scan)
         return stack, batches
@@ -124,6 +165,10 @@ class ReadAhead:
         advised, free = self._session.advised_sorter, free_bytes()
         sorter = choose_sorter(export.sort, advised, sort_bytes, free_bytes=free, max_sort_bytes=limit)
         return None if sorter is None else replace(whole, sorter=sorter)
+
+
+def _kind(scan: Scan) -> tuple[Reach, Sorter]:
+    return scan.reach, scan.sorter
 
 
 @contextmanager

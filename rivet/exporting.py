@@ -128,6 +128,7 @@ def _run(
             count=count or deals or not chosen.holds_rows,  # a window may have none any more
             selection=without_finished(chosen.selection, finished, described.axis),
             is_narrowed=chosen.is_narrowed,
+            is_checked=ahead.checks,
             pace=last_pace(export, tree),
         )
         if chosen.is_narrowed:

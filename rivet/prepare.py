@@ -36,6 +36,7 @@ def prepare(
     count: bool,
     selection: Selection = EVERYTHING,
     is_narrowed: bool = False,
+    is_checked: bool = False,
     pace: Pace | None = None,
 ) -> Prepared:
     """Probe an export and plan its scans.
@@ -47,6 +48,7 @@ def prepare(
         count: Count every window, also where one scan would not need it.
         selection: The windows to read; everything without `partition_by`.
         is_narrowed: Whether the relation has the rows of these windows alone, or few others.
+        is_checked: See the relation.
         pace: How fast the source was read before; None: the probe tells.
 
     Raises:
@@ -56,7 +58,8 @@ def prepare(
     """
     column, axis = described.column, described.axis
     begun = monotonic()
-    probe = session.probe(_may_be_null(described.relation, column, export), column)
+    relation = replace(_may_be_null(described.relation, column, export), is_checked=is_checked)
+    probe = session.probe(relation, column)
     pace = pace or pace_of_probe(probe.rows, monotonic() - begun)
     nulled = nulled_columns(described.relation.columns, probe, export.unrepresentable)
     if nulled:

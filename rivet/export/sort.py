@@ -59,12 +59,20 @@ class SortedBatches:
             for gatherer in self._gatherers:
                 gatherer.end()
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
+    def gather(self) -> None:
+        """Wait until all rows are in, each of them decoded.
+
+        Raises:
+            RivetError: As reading does.
+        """
         while (waiting := [g for g in self._gatherers if g.thread.is_alive()]) and not self._failures:
             waiting[0].thread.join(_WAKE_SECONDS)  # not for ever: an interrupt must get through
             self.on_read(sum(g.rows for g in self._gatherers))
         if self._failures:
             raise self._failures[0]
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self.gather()
         give_back()
         sorters = [g.sorter for g in self._gatherers if g.sorter is not None]
         if sorters:

@@ -75,6 +75,8 @@ class Relation:
         consistency: The best that the engine can give for this relation.
         consistency_reason: Why it is not SNAPSHOT, for people; empty where it is.
         nulled: Columns whose unrepresentable values are read as NULL; planning puts them in, by policy.
+        is_checked: Whoever reads all of it refuses the first unrepresentable value before anything is
+            written. A probe may leave the search for those to him, save in the partition column.
         warnings: What `check` and every run should tell people of it, each a line.
     """
 
@@ -90,6 +92,7 @@ class Relation:
     consistency: Consistency = Consistency.SNAPSHOT
     consistency_reason: str = ""
     nulled: frozenset[str] = frozenset()
+    is_checked: bool = False
     warnings: tuple[str, ...] = ()
 
     @property

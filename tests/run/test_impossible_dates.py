@@ -68,6 +68,28 @@ def test_they_stop_the_run_before_anything_is_written(
     assert not (tmp_path / "tree").exists()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("max_scan_rows", [10_000_000, 2], ids=["one scan", "several"])
+@pytest.mark.parametrize("sort", ["auto", "source"])
+def test_columns_that_only_the_reader_meets_are_counted_too(
+    tmp_path: Path, engine: str, database: AnyDatabase, max_scan_rows: int, sort: str
+) -> None:
+    """Where the partition column is well, others stop the run likewise, whichever way rows were to be read."""
+    database.execute(TABLES[engine] + "DELETE FROM t WHERE id BETWEEN 4 AND 6; CREATE INDEX i ON t (at);")
+    if engine == "postgres":
+        database.execute("UPDATE t SET price = 'NaN' WHERE id IN (1, 7)")
+
+    outcome = running.run_one(
+        tmp_path, database.source, _export(tmp_path, max_scan_rows=max_scan_rows, sort=sort)
+    )
+
+    assert outcome.exit_code == 2, outcome.error
+    counts = {"other": 1} | ({"price": 2} if engine == "postgres" else {})
+    for name, count in counts.items():
+        assert f"column {name!r}: {count} of 4 rows hold" in (outcome.error or "").replace("holds", "hold")
+    assert not (tmp_path / "tree").exists()
+
+
 @pytest.mark.parametrize("scan", ["single", "per_partition"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_null_by_policy_loses_no_row_and_counts_each(

@@ -74,9 +74,13 @@ def probe_statement(relation: PostgresRelation, column: Column | None) -> str:
 def ends_statement(relation: PostgresRelation, column: Column | None) -> str:
     """Ask for rows, then whether any value is unrepresentable: then an end of its column's order is.
 
+    Of a checked relation only the partition column is looked at: each further one adds a tenth to what the
+    statement costs, or half where it is numeric.
+
     With a partition column, ask then for its values, the least and the greatest; NULL where any is.
     """
-    is_any = " OR ".join(_is_unfit_end(relation, c) for c in relation.unsure) or "false"
+    sought = [c for c in relation.unsure if c == column or not relation.is_checked]
+    is_any = " OR ".join(_is_unfit_end(relation, c) for c in sought) or "false"
     asked = ["count(*)", f"coalesce({is_any}, false)"]
     if column is not None:
         name = named(column)
