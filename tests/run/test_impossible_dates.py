@@ -74,7 +74,7 @@ def test_they_stop_the_run_before_anything_is_written(
 def test_columns_that_only_the_reader_meets_are_counted_too(
     tmp_path: Path, engine: str, database: AnyDatabase, max_scan_rows: int, sort: str
 ) -> None:
-    """Where the partition column is well, others stop the run likewise, whichever way rows were to be read."""
+    """Where the partition column is well, others stop the run all the same, however it was to be read."""
     database.execute(TABLES[engine] + "DELETE FROM t WHERE id BETWEEN 4 AND 6; CREATE INDEX i ON t (at);")
     if engine == "postgres":
         database.execute("UPDATE t SET price = 'NaN' WHERE id IN (1, 7)")
