@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
-from rivet.described import Described, describe
 from rivet.errors import PlanError
 from rivet.manifest.claimed import Claimed
 from rivet.manifest.verify_source import Comparison, SourceCounts, compare_counts
 from rivet.plan.schema import Column
 from rivet.plan.selection import Selection, selected
 from rivet.plan.windows import NULL_VALUE, Axis
+from rivet.preparing.described import Described, describe
+from rivet.preparing.selecting import narrowed_to
 from rivet.publish.tree import require_same_export
-from rivet.selecting import narrowed_to
 from rivet.source.protocol import Session, Source
 
 _NULL_ROWS = Selection((), nulls=True)

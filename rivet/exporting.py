@@ -7,11 +7,9 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
-from rivet.ahead import ReadAhead
+from rivet.attempt.ahead import ReadAhead
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
-from rivet.continuing import chunks_digest, with_kept_chunks
-from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
 from rivet.events import Event, Listener
@@ -21,12 +19,14 @@ from rivet.locking import open_lock_of
 from rivet.outcome import ExportOutcome
 from rivet.plan.names import EXPORT_FILE
 from rivet.plan.selection import EVERYTHING
-from rivet.prepare import last_pace, prepare, spanned
+from rivet.preparing.continuing import chunks_digest, with_kept_chunks
+from rivet.preparing.described import describe
+from rivet.preparing.prepare import last_pace, prepare, spanned
+from rivet.preparing.resuming import finished_partitions, settings_digest, without_finished
+from rivet.preparing.selecting import Chosen, choose, reads_all, watermark_after
+from rivet.preparing.shared import must_count, shared
 from rivet.publish.tree import read_tree
-from rivet.resuming import finished_partitions, settings_digest, without_finished
 from rivet.retrying import begun_anew
-from rivet.selecting import Chosen, choose, reads_all, watermark_after
-from rivet.shared import must_count, shared
 from rivet.source.protocol import Source
 
 
@@ -144,9 +144,9 @@ def _run(
         )
         prepared = shared(session, export, prepared, context.workers)
         # What writes and publishes takes its time to load, in which the source is at work.
-        from rivet.attempt import Attempt
+        from rivet.attempt.attempt import Attempt
+        from rivet.attempt.record import Record
         from rivet.export.memory import make_ready
-        from rivet.record import Record
 
         make_ready()
         record = Record(

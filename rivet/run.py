@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from rivet.clock import Clock, new_run_id, utc_now
 from rivet.config.read_settings import EVERY_WINDOW, AskedWindows
 from rivet.config.settings import ExportSettings, Settings
-from rivet.continuing import chunks_digest, with_kept_chunks
-from rivet.described import describe
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
 from rivet.destination.trial import try_writing
@@ -24,12 +22,14 @@ from rivet.outcome import ExportOutcome, PlanOutcome, RunOutcome
 from rivet.plan.advice import key_advice, type_advice
 from rivet.plan.readers import readers
 from rivet.plan.resolve import near_miss
-from rivet.planned import outcome_of, with_plan
-from rivet.prepare import estimated, last_pace, prepare, refuse_vanished, spanned
+from rivet.preparing.continuing import chunks_digest, with_kept_chunks
+from rivet.preparing.described import describe
+from rivet.preparing.planned import outcome_of, with_plan
+from rivet.preparing.prepare import estimated, last_pace, prepare, refuse_vanished, spanned
+from rivet.preparing.resuming import finished_partitions, finished_told, settings_digest, without_finished
+from rivet.preparing.selecting import choose
+from rivet.preparing.shared import shared
 from rivet.publish.tree import read_tree
-from rivet.resuming import finished_partitions, finished_told, settings_digest, without_finished
-from rivet.selecting import choose
-from rivet.shared import shared
 from rivet.source.opening import open_source
 from rivet.source.protocol import Source
 

@@ -48,6 +48,7 @@ def test_the_import_law_holds() -> None:
     ("module", "line"),
     [
         ("plan/windows.py", "import pyarrow"),
+        ("preparing/prepare.py", "import rivet.lock.turn"),
         ("plan/windows.py", "from rivet.config import settings"),
         ("manifest/model.py", "import rivet.destination.protocol"),
         ("export/parts.py", "import rivet.source.postgres"),

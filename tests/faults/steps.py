@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, Any, Literal, TypedDict
 
-import rivet.attempt
+import rivet.attempt.attempt
 import rivet.destination.local
 import rivet.exporting
+from rivet.attempt.telling import Telling
 from rivet.destination.gcs.bucket import GcsBucket
 from rivet.destination.local import LocalDestination, LocalStaged
 from rivet.destination.s3.bucket import S3Bucket
@@ -28,7 +29,6 @@ from rivet.publish.publisher import Publisher
 from rivet.source.mysql.session import MysqlSession
 from rivet.source.postgres.session import PostgresSession
 from rivet.source.sqlite.session import SqliteSession
-from rivet.telling import Telling
 
 Kind = Literal["kill", "bug", "unavailable", "cut", "full"]
 Side = Literal["before", "after"]
@@ -87,13 +87,13 @@ class Steps:
         for owner, method, name in _hooks():
             setattr(owner, method, self._hooked(getattr(owner, method), name))
         # A short run is over before its lock is renewed: this one reads no sooner than that.
-        scan = rivet.attempt.Attempt._scan
+        scan = rivet.attempt.attempt.Attempt._scan
 
         def scanned(*args: Any) -> None:
             assert self._renewed.wait(60)
             scan(*args)
 
-        setattr(rivet.attempt.Attempt, "_scan", scanned)  # noqa: B010 - mypy knows its type
+        setattr(rivet.attempt.attempt.Attempt, "_scan", scanned)  # noqa: B010 - mypy knows its type
         if self._fault is not None and self._fault["kind"] == "full":
             _make_disks_that_fill()
 
@@ -172,15 +172,15 @@ def _hooks() -> Iterator[tuple[Any, str, Namer]]:
     whole = {
         "described": (rivet.exporting, "describe"),
         "tree read": (rivet.exporting, "read_tree"),
-        "planned": (rivet.attempt, "refuse_vanished"),
-        "recovered": (rivet.attempt, "recover"),
-        "proved": (rivet.attempt, "prove"),
+        "planned": (rivet.attempt.attempt, "refuse_vanished"),
+        "recovered": (rivet.attempt.attempt, "recover"),
+        "proved": (rivet.attempt.attempt, "prove"),
     }
     for step, (module, function) in whole.items():
         yield module, function, _always(step)
     for session in (PostgresSession, MysqlSession, SqliteSession):
         yield session, "probe", _always("probed")
-    yield rivet.attempt.Attempt, "_scan", _always("scanned")
+    yield rivet.attempt.attempt.Attempt, "_scan", _always("scanned")
     yield Telling, "rows", _always("rows read")
     yield Publisher, "complete", _always("accounted")
     for staged in (LocalStaged, StoreStaged):

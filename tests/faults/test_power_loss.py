@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rivet import attempt
+from rivet.attempt import attempt
 from rivet.destination.local import LocalDestination
 from rivet.manifest.codec import decode_export, decode_manifest, success_marker
 from rivet.plan.names import EXPORT_FILE, SUCCESS_FILE, run_id_of_part

@@ -8,7 +8,7 @@ from __future__ import annotations
 import adbc_driver_sqlite.dbapi  # noqa: F401
 import boto3  # noqa: F401
 
-import rivet.attempt
+import rivet.attempt.attempt
 import rivet.config.load
 import rivet.destination.gcs.destination
 import rivet.destination.s3.destination
@@ -16,7 +16,7 @@ import rivet.export.stage
 import rivet.exporting
 import rivet.history
 import rivet.ledger.store
-import rivet.planned
+import rivet.preparing.planned
 import rivet.report.summary
 import rivet.report.validation
 import rivet.run

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from rivet.ahead import ReadAhead
+from rivet.attempt.ahead import ReadAhead
 from rivet.destination.local import LocalDestination
 from rivet.events import Event
 from rivet.source.mysql.session import MysqlSession
@@ -76,7 +76,7 @@ def test_a_change_when_the_first_partition_is_done_mixes_nothing(
     change: str,
 ) -> None:
     """All parts have the columns and rows that were planned, be they published or only staged by then."""
-    monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 1)
+    monkeypatch.setattr("rivet.attempt.attempt._EAGER_GROUP_PARTITIONS", 1)
     if engine == "sqlite":
         database.execute("PRAGMA journal_mode = WAL")  # else readers keep writers out
     make_events(database, engine)

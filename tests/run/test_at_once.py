@@ -43,7 +43,7 @@ def _short_or_long(names: Iterable[str], *short: str) -> list[Any]:
 @pytest.fixture(autouse=True)
 def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few rows be worth a connection."""
-    for module in ("rivet.plan.sharing", "rivet.shared"):
+    for module in ("rivet.plan.sharing", "rivet.preparing.shared"):
         monkeypatch.setattr(f"{module}.LEAST_ROWS", 50)
 
 

@@ -282,7 +282,7 @@ def test_eager_publishing_is_never_of_two_moments(
     tmp_path: Path, mariadb_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once something is published a failure is not begun anew: the next run reads one moment again."""
-    monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 1)
+    monkeypatch.setattr("rivet.attempt.attempt._EAGER_GROUP_PARTITIONS", 1)
     monkeypatch.setattr("rivet.source.pipe.BLOCK_BYTES", 16 * 1024)  # so that not all is on its way by then
     _create(mariadb_database, "mariadb")
     night = Night(tmp_path, mariadb_database.source, publish="eager", sort="source")

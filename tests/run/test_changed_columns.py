@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import rivet.prepare
+import rivet.preparing.prepare
 from rivet.destination.local import LocalDestination
 from rivet.events import Event
 from rivet.validate import validate
@@ -117,7 +117,7 @@ def _rows(root: Path, database: AnyDatabase) -> dict[str, Any]:
 
 def _at(moment: str, act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Callable[[Event], None]:
     """Act once the table is described and nothing is probed, or once it is probed and nothing is read."""
-    prepare = rivet.prepare.prepare
+    prepare = rivet.preparing.prepare.prepare
 
     def acting(*args: Any, **kwargs: Any) -> Any:
         if moment == "described":

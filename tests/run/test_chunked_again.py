@@ -101,7 +101,7 @@ def test_wherever_a_run_failed_no_chunk_is_read_again(
     tmp_path: Path, events: AnyDatabase, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With `resume: reuse` the next run reads the chunks of what is missing alone, and the tree is right."""
-    monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 1)
+    monkeypatch.setattr("rivet.attempt.attempt._EAGER_GROUP_PARTITIONS", 1)
     rows = sum(map(len, source_rows(events).values()))
     for number in itertools.count(step=3):
         root = tmp_path / str(number)

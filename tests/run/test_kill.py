@@ -175,7 +175,7 @@ def test_a_run_that_fails_before_it_publishes_leaves_the_tree_as_it_was(
 
     root = tmp_path / "deep" / "tree"
     sqlite_database.execute(FIRST_NIGHT)
-    monkeypatch.setattr("rivet.attempt.prove", fail)
+    monkeypatch.setattr("rivet.attempt.attempt.prove", fail)
     with pytest.raises(AssertionError):
         run_well(tmp_path, sqlite_database.source, by_day(root))
     assert not root.parent.exists()
@@ -184,7 +184,7 @@ def test_a_run_that_fails_before_it_publishes_leaves_the_tree_as_it_was(
     run_well(tmp_path, sqlite_database.source, by_day(root))
     before = snapshot(root)
     sqlite_database.execute(SECOND_NIGHT)
-    monkeypatch.setattr("rivet.attempt.prove", fail)
+    monkeypatch.setattr("rivet.attempt.attempt.prove", fail)
     with pytest.raises(AssertionError):
         run_well(tmp_path, sqlite_database.source, by_day(root))
 

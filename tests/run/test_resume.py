@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rivet.ahead import ReadAhead
+from rivet.attempt.ahead import ReadAhead
 from rivet.errors import DestinationUnavailable
 from rivet.plan.scans import Reach, Scan
 from rivet.publish.steps import Steps
@@ -301,7 +301,7 @@ def test_what_did_not_add_up_is_never_kept(
     is_kept: bool,
 ) -> None:
     """Eager groups of a stream that was cut are kept; those of a run whose rows did not add up are not."""
-    monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 2)
+    monkeypatch.setattr("rivet.attempt.attempt._EAGER_GROUP_PARTITIONS", 2)
     days = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, None]
     sources = [FakeSource(days, fault), FakeSource(days)]
     monkeypatch.setattr("rivet.run.open_source", lambda _: sources.pop(0))
@@ -322,7 +322,7 @@ def test_a_further_attempt_of_a_run_keeps_what_the_one_before_has_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source that fails amid eager publishing costs an attempt, and nothing of what is published."""
-    monkeypatch.setattr("rivet.attempt._EAGER_GROUP_PARTITIONS", 2)
+    monkeypatch.setattr("rivet.attempt.attempt._EAGER_GROUP_PARTITIONS", 2)
     days = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, None]
     source = FakeSource(days, Fault(cut_after=6))
     monkeypatch.setattr("rivet.run.open_source", lambda _: source)

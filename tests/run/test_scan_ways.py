@@ -208,8 +208,8 @@ def test_a_sort_that_finds_no_room_is_refused_before_anything_is_read(
     """Exit 2 with the estimate, what is free or allowed, and the mend; nothing is made."""
     _create(database, engine)
     monkeypatch.setattr("rivet.plan.sorting._IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr("rivet.windowed.free_bytes", lambda: free)
-    monkeypatch.setattr("rivet.ahead.free_bytes", lambda: free)
+    monkeypatch.setattr("rivet.preparing.windowed.free_bytes", lambda: free)
+    monkeypatch.setattr("rivet.attempt.ahead.free_bytes", lambda: free)
 
     error, hint = refused(tmp_path, capsys, database.source, by_day(tmp_path / "tree", **more))
 
@@ -252,7 +252,7 @@ def _probe_takes(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
             now += seconds
 
     clock = ticks()
-    monkeypatch.setattr("rivet.prepare.monotonic", lambda: next(clock))
+    monkeypatch.setattr("rivet.preparing.prepare.monotonic", lambda: next(clock))
 
 
 @pytest.mark.parametrize("engine", ["mariadb", "sqlite"])

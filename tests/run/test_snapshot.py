@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import rivet.prepare
+import rivet.preparing.prepare
 from rivet.events import Event
 from tests.run.conftest import AnyDatabase
 from tests.run.running import by_day, run_one, run_well
@@ -82,7 +82,7 @@ class Others:
 
 def _after_describing(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Act at the moment when the session is open and the table described, and nothing has been probed."""
-    prepare = rivet.prepare.prepare
+    prepare = rivet.preparing.prepare.prepare
 
     def acting(*args: Any, **kwargs: Any) -> Any:
         act()

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from rivet.config.read_settings import IncrementalSettings
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.errors import PlanError
 from rivet.manifest.model import PartitionEntry
 from rivet.plan.asked import last_windows, selection_asked
@@ -20,6 +19,7 @@ from rivet.plan.schema import Column, schema_json
 from rivet.plan.selection import EVERYTHING, Selection, in_few_ranges, joined, selected
 from rivet.plan.watermark import Watermark, read_watermark
 from rivet.plan.windows import NULL_VALUE, Axis
+from rivet.preparing.described import Described
 from rivet.publish.tree import Tree
 from rivet.source.protocol import Session
 from rivet.wording import counted

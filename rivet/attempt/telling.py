@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rivet.events import Event, Listener
-from rivet.prepared import Prepared
+from rivet.preparing.prepared import Prepared
 from rivet.wording import counted
 
 

@@ -12,7 +12,6 @@ from itertools import groupby
 
 from rivet.config.read_settings import ChunkSettings
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.errors import IntegrityError, PlanError
 from rivet.plan.calendar import Granularity
 from rivet.plan.chunks import Chunk, ChunkNulls, ChunkPage, ChunkRange, Extent, Line
@@ -25,7 +24,8 @@ from rivet.plan.scans import Reach, Scan, WindowCount
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.windows import Window
-from rivet.ranges import Ranges, Stretch
+from rivet.preparing.described import Described
+from rivet.preparing.ranges import Ranges, Stretch
 from rivet.source.protocol import Session
 from rivet.wording import counted
 

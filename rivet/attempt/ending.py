@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from rivet.adding import Addition
+from rivet.attempt.adding import Addition
+from rivet.attempt.record import Record
 from rivet.export.scan import Account
 from rivet.manifest.model import ExportFile
 from rivet.plan.layout import Partition
-from rivet.prepared import Prepared
+from rivet.preparing.prepared import Prepared
+from rivet.preparing.selecting import watermark_of
 from rivet.publish.tree import Tree
 from rivet.publish.unread import unrepresentable_unread
-from rivet.record import Record
-from rivet.selecting import watermark_of
 from rivet.source.protocol import Consistency
 
 

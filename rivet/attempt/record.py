@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from rivet import TOOL
 from rivet.clock import Clock
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.destination.protocol import Destination
 from rivet.export.staged import StagedPart
 from rivet.manifest.model import (
@@ -22,6 +21,7 @@ from rivet.manifest.model import (
 from rivet.plan.layout import Partition
 from rivet.plan.schema import schema_fingerprint, schema_json
 from rivet.plan.watermark import KEY, Watermark
+from rivet.preparing.described import Described
 from rivet.publish.tree import partition_facts
 from rivet.source.protocol import Consistency
 

@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rivet.described import Described
 from rivet.manifest.chunk_note import KeptChunk
 from rivet.manifest.model import PartitionEntry
 from rivet.plan.cursor import CursorValue
 from rivet.plan.scans import Reach, Scan, WindowCount
 from rivet.plan.selection import EVERYTHING, Selection
 from rivet.plan.ways import ONE_SCAN, Choice
+from rivet.preparing.described import Described
 from rivet.source.protocol import Probe
 
 

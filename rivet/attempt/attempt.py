@@ -8,9 +8,14 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from time import monotonic
 
-from rivet.adding import Addition, addition_of
-from rivet.ahead import ReadAhead
-from rivet.ending import Ending
+from rivet.attempt.adding import Addition, addition_of
+from rivet.attempt.ahead import ReadAhead
+from rivet.attempt.ending import Ending
+from rivet.attempt.noting import notes_of
+from rivet.attempt.reading import reading_of, rows_expected, scans_alone, with_pace
+from rivet.attempt.record import Record
+from rivet.attempt.staging import shape_of, stager_of
+from rivet.attempt.telling import Telling
 from rivet.errors import IntegrityError, RivetError, SourceStopped, SourceUnavailable
 from rivet.events import Listener
 from rivet.export.chunk_keeping import ChunkLine, Keeping
@@ -22,22 +27,17 @@ from rivet.export.workers import run_at_once
 from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
 from rivet.manifest.model import PartitionEntry
-from rivet.noting import notes_of
 from rivet.outcome import ExportOutcome, Reading, worst_exit_code
 from rivet.plan.changes import changed_columns
 from rivet.plan.scans import Scan
 from rivet.plan.windows import NULL_VALUE
-from rivet.prepare import refuse_vanished
-from rivet.prepared import Prepared
+from rivet.preparing.prepare import refuse_vanished
+from rivet.preparing.prepared import Prepared
+from rivet.preparing.resuming import finished_told, require_finished
 from rivet.publish.publisher import Publisher
 from rivet.publish.recover import recover
 from rivet.publish.tree import Tree
 from rivet.publish.vanished import decide_vanished
-from rivet.reading import reading_of, rows_expected, scans_alone, with_pace
-from rivet.record import Record
-from rivet.resuming import finished_told, require_finished
-from rivet.staging import shape_of, stager_of
-from rivet.telling import Telling
 
 # With `publish: eager`, partitions that have been passed are published in groups, since each group
 # rewrites the export file.

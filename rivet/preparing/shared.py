@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.plan.scans import Reach, Sorter, largest_of
 from rivet.plan.sharing import LEAST_ROWS, MOST_PASSES, at_once, heavy_share, shared_scans
 from rivet.plan.ways import Choice, Way
-from rivet.prepared import Prepared
+from rivet.preparing.described import Described
+from rivet.preparing.prepared import Prepared
 from rivet.source.protocol import Consistency, Session
 from rivet.wording import counted
 

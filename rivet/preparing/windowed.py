@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.errors import IntegrityError, PlanError
 from rivet.export.temporary import free_bytes
 from rivet.plan.pace import Pace, rows_within, too_long
@@ -26,7 +25,8 @@ from rivet.plan.ways import (
     passes_advice,
 )
 from rivet.plan.windows import Axis
-from rivet.prepared import Prepared
+from rivet.preparing.described import Described
+from rivet.preparing.prepared import Prepared
 from rivet.source.protocol import Probe, Session
 from rivet.wording import counted
 

@@ -22,7 +22,7 @@ from rivet.plan.chunks import ChunkNulls, ChunkPage, ChunkRange
 from rivet.plan.cutting import PAGE_ROWS, page_sizes
 from rivet.plan.measured import Rows
 from rivet.plan.scans import Scan
-from rivet.prepared import Prepared
+from rivet.preparing.prepared import Prepared
 from rivet.publish.side_by_side import side_by_side
 from rivet.publish.tree import SPARED, Tree
 from rivet.source.protocol import Session

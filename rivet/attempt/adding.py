@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import partial
 
+from rivet.attempt.record import Record
+from rivet.attempt.staging import shape_of
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.destination.protocol import Destination
 from rivet.export.passing import RowTaker
 from rivet.export.readable import ReadablePart
@@ -22,11 +23,10 @@ from rivet.manifest.model import Manifest, PartitionEntry
 from rivet.plan.cursor import CursorValue
 from rivet.plan.cursor_range import read_range
 from rivet.plan.layout import Partition
-from rivet.prepared import Prepared
+from rivet.preparing.described import Described
+from rivet.preparing.prepared import Prepared
 from rivet.publish.tree import Tree, listed_manifest
 from rivet.publish.unread import unrepresentable_unread
-from rivet.record import Record
-from rivet.staging import shape_of
 
 
 class Addition:

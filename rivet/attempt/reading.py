@@ -14,7 +14,7 @@ from rivet.manifest.model import ExportFile
 from rivet.outcome import Reading
 from rivet.plan.pace import KEY, reading_facts
 from rivet.plan.scans import Reach, Scan, Sorter
-from rivet.prepared import Prepared
+from rivet.preparing.prepared import Prepared
 
 
 def rows_expected(prepared: Prepared, failed: Collection[str]) -> dict[str, int] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from rivet.described import Described
 from rivet.outcome import PlannedPartition, PlanOutcome
 from rivet.plan.advice import value_advice
 from rivet.plan.readers import old_values
-from rivet.prepared import Prepared
+from rivet.preparing.described import Described
+from rivet.preparing.prepared import Prepared
 
 
 def outcome_of(described: Described, name: str, *, source: str, destination: str) -> PlanOutcome:

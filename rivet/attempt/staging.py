@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from rivet.described import Described
+from rivet.attempt.record import Record
 from rivet.export.parts import ParquetSettings
 from rivet.export.scan import Shape
 from rivet.export.stage import ENCODERS, Stager
 from rivet.manifest.model import Manifest
 from rivet.plan.layout import Partition
 from rivet.plan.names import SUCCESS_FILE
-from rivet.record import Record
+from rivet.preparing.described import Described
 
 
 def shape_of(described: Described) -> Shape:

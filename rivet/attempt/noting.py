@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from rivet.continuing import chunk_name, chunks_digest, keeps_chunks
+from rivet.attempt.record import Record
 from rivet.destination.protocol import Lasting, Left
 from rivet.errors import DestinationUnavailable, ObjectNotFound
 from rivet.export.chunk_keeping import Noted, TakenChunk, TakenPart
@@ -20,9 +20,9 @@ from rivet.manifest.chunk_note import NOTE_SUFFIX, ChunkNote, KeptChunk, NotedPa
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.layout import Partition
 from rivet.plan.scans import Scan
-from rivet.prepared import Prepared
+from rivet.preparing.continuing import chunk_name, chunks_digest, keeps_chunks
+from rivet.preparing.prepared import Prepared
 from rivet.publish.side_by_side import side_by_side
-from rivet.record import Record
 from rivet.source.protocol import Batches
 
 

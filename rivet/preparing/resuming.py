@@ -11,13 +11,13 @@ from collections.abc import Mapping
 
 from rivet import TOOL
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.destination.protocol import Destination
 from rivet.errors import DestinationUnavailable
 from rivet.manifest.model import PartitionEntry
 from rivet.plan.schema import schema_json
 from rivet.plan.selection import Selection
 from rivet.plan.windows import NULL_VALUE, Axis
+from rivet.preparing.described import Described
 from rivet.publish.left_behind import left_behind
 from rivet.publish.tree import Tree
 from rivet.wording import counted

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Self
 
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.errors import ColumnError
 from rivet.export.order import Order
 from rivet.export.pages import Pages
@@ -22,6 +21,7 @@ from rivet.export.temporary import free_bytes
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.sorting import choose_sorter
 from rivet.plan.unrepresentable import nulled_columns
+from rivet.preparing.described import Described
 from rivet.source.protocol import Batches, Session
 
 # An estimate may be wrong by so much before a scan is begun that the probe then splits.

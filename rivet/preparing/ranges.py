@@ -12,7 +12,6 @@ from decimal import Decimal
 from itertools import groupby
 
 from rivet.config.read_settings import ChunkSettings
-from rivet.described import Described
 from rivet.errors import PlanError
 from rivet.plan.chunks import ChunkRange, Extent, Line, Piece
 from rivet.plan.cutting import (
@@ -29,6 +28,7 @@ from rivet.plan.cutting import (
 from rivet.plan.measured import Grid, Rows
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.windows import Window
+from rivet.preparing.described import Described
 from rivet.source.protocol import Session
 from rivet.wording import counted
 

@@ -9,9 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from time import monotonic
 
-from rivet.chunked import Cutting
 from rivet.config.settings import ExportSettings
-from rivet.described import Described
 from rivet.errors import PlanError
 from rivet.manifest.model import PartitionEntry
 from rivet.plan.estimate import Estimate
@@ -21,11 +19,13 @@ from rivet.plan.schema import Column
 from rivet.plan.selection import EVERYTHING, Selection
 from rivet.plan.unrepresentable import nulled_columns
 from rivet.plan.ways import Choice, Way
-from rivet.prepared import Prepared
+from rivet.preparing.chunked import Cutting
+from rivet.preparing.described import Described
+from rivet.preparing.prepared import Prepared
+from rivet.preparing.windowed import Windowing
 from rivet.publish.tree import Tree
 from rivet.publish.vanished import decide_vanished, possibly_present
 from rivet.source.protocol import Probe, Relation, Session
-from rivet.windowed import Windowing
 
 
 def prepare(
