@@ -6,7 +6,7 @@ Composition: parts are read and compared in `rivet.export`, and published as tho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +14,6 @@ from rivet import TOOL
 from rivet.config.settings import ExportSettings
 from rivet.destination.bounded import read_bounded
 from rivet.destination.digesting import sha256_of
-from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination, Lasting, Staged
 from rivet.errors import IntegrityError, ObjectNotFound, PlanError, RivetError
 from rivet.events import Event
@@ -23,9 +22,8 @@ from rivet.export.parts import ParquetSettings
 from rivet.export.readable import ReadablePart
 from rivet.export.stage import Stager
 from rivet.export.staged import StagedPart, StagedPartition
-from rivet.exporting import Context
+from rivet.exporting import Context, in_turn
 from rivet.lock.turn import Turn
-from rivet.locking import open_lock_of
 from rivet.manifest.codec import MAX_BYTES, DecodeError, decode_export
 from rivet.manifest.model import ExportFile, Manifest, PartitionEntry
 from rivet.outcome import ExportOutcome
@@ -54,19 +52,11 @@ def compact_export(context: Context, export: ExportSettings) -> ExportOutcome:
         LockHeld: Another run is at work on it.
     """
     context.listener(Event("started", export.name, f"looking at {export.destination.label}"))
-    with closing(open_destination(export.destination)) as destination:
-        lock = open_lock_of(
-            export,
-            destination,
-            context.run_id,
-            ledger=context.ledger,
-            clock=context.clock,
-            wait_seconds=context.wait_seconds,
-            on_wait=lambda text: context.listener(Event("waiting", export.name, text)),
-        )
-        with Turn(lock, destination, EXPORT_FILE) as turn:
-            outcome = turn.take(lambda: _Compaction(context, export, destination, turn).run())
-        return replace(outcome, warnings=(*outcome.warnings, *destination.warnings, *lock.warnings))
+    return in_turn(
+        context,
+        export,
+        lambda destination, turn: turn.take(lambda: _Compaction(context, export, destination, turn).run()),
+    )
 
 
 class _Compaction:

@@ -65,6 +65,27 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
     """
     started_at = context.clock()
     context.listener(Event("started", export.name, f"reading {context.source.label}"))
+
+    def work(destination: Destination, turn: Turn) -> ExportOutcome:
+        return begun_anew(
+            lambda attempt: turn.take(
+                lambda: _run(context, export, destination, started_at, turn=turn, attempt=attempt)
+            ),
+            retries=context.retries,
+            tell=lambda text: context.listener(Event("warning", export.name, text)),
+            sleep=context.sleep,
+        )
+
+    return in_turn(context, export, work)
+
+
+def in_turn(
+    context: Context, export: ExportSettings, work: Callable[[Destination, Turn], ExportOutcome]
+) -> ExportOutcome:
+    """Do work at an export's destination, which waits for its turn there.
+
+    What the destination and the lock have to warn of is told however the work ends, and is in its outcome.
+    """
     with closing(open_destination(export.destination)) as destination:
         lock = open_lock_of(
             export,
@@ -77,18 +98,11 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
         )
         try:
             with Turn(lock, destination, EXPORT_FILE) as turn:
-                outcome = begun_anew(
-                    lambda attempt: turn.take(
-                        lambda: _run(context, export, destination, started_at, turn=turn, attempt=attempt)
-                    ),
-                    retries=context.retries,
-                    tell=lambda text: context.listener(Event("warning", export.name, text)),
-                    sleep=context.sleep,
-                )
+                outcome = work(destination, turn)
         finally:
             for warning in (*destination.warnings, *lock.warnings):
                 context.listener(Event("warning", export.name, warning))
-        return replace(outcome, warnings=(*outcome.warnings, *lock.warnings))
+        return replace(outcome, warnings=(*outcome.warnings, *destination.warnings, *lock.warnings))
 
 
 def _readers(context: Context, export: ExportSettings) -> int:

@@ -288,7 +288,7 @@ class Attempt:
             block_ranges=self._prepared.block_ranges,
             scan_rows=self._prepared.scan_rows,
             consistency=ending.consistency.value,
-            warnings=(*self._warnings, *self._record.destination.warnings),
+            warnings=tuple(self._warnings),
             error=error,
             hint=hint,
         )

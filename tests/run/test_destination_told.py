@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from rivet.compacting import compact_export
 from rivet.destination.memory import MemoryDestination, fail_before
 from rivet.errors import DestinationError
 from rivet.events import Event
-from rivet.run import check, plan
+from rivet.run import check, plan, run
 from tests.run.nights import make_events
-from tests.run.running import by_day, run_one, settings
+from tests.run.running import by_day, run_one, run_well, settings
 from tests.servers.sqlite import SqliteDatabase
 
 WARNING = "unfinished uploads cannot be listed"
@@ -48,6 +49,30 @@ def test_warnings_of_a_run(
     assert [e.message for e in heard if e.kind == "warning"].count(WARNING) == 1
     assert outcome.warnings.count(WARNING) == (0 if fails else 1)
     assert destination.operations[-1].kind == "close"
+
+
+@pytest.mark.parametrize(("name", "exit_code"), [("events", 0), ("others", 2)])
+def test_warnings_of_a_merge(
+    tmp_path: Path,
+    sqlite_database: SqliteDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    exit_code: int,
+) -> None:
+    """They are told like those of a run, where it fails, too."""
+    make_events(sqlite_database, "sqlite")
+    destination = Telling()
+    monkeypatch.setattr("rivet.exporting.open_destination", lambda _: destination)
+    export = by_day(tmp_path / "out")
+    run_well(tmp_path, sqlite_database.source, export)
+    heard: list[Event] = []
+
+    config = settings(tmp_path, sqlite_database.source, export | {"name": name})
+    (outcome,) = run(config, listener=heard.append, work=compact_export).exports
+
+    assert outcome.exit_code == exit_code
+    assert [e.message for e in heard if e.kind == "warning"] == [WARNING]
+    assert outcome.warnings.count(WARNING) == (0 if exit_code else 1)
 
 
 def test_warnings_of_a_plan_and_a_check(
