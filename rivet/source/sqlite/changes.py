@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rivet.plan.calendar import MICROSECONDS_PER_DAY
+from rivet.plan.calendar import FIRST_DAY, MICROSECONDS_PER_DAY
 from rivet.plan.cursor import Cursor, CursorValue
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, Kind
@@ -103,21 +103,34 @@ def piece_number(kind: Kind, day_edges: Sequence[int]) -> str:
 
 
 def _value(relation: SqliteRelation, cursor: Cursor) -> str:
-    value, *others = (_key(reading) for reading in _readings(relation, cursor))
-    return (
-        f"CASE WHEN {_name(relation, cursor.column)} IS NULL THEN {others[0]} ELSE {value} END"
-        if others
-        else value
-    )
+    first, *others = _readings(relation, cursor)
+    if not others:
+        return _key(first)
+    return f"CASE WHEN {' OR '.join(_is_none(first))} THEN {_key(others[0])} ELSE {_key(first)} END"
 
 
 def _is_past(relation: SqliteRelation, cursor: Cursor, since: int) -> str:
-    """Write that a row has changed since, or may have, since nothing says when it did."""
-    past, *others = (_is_not_before(reading, since) for reading in _readings(relation, cursor))
-    name = _name(relation, cursor.column)
-    if cursor.fallback is None:
-        return f"({past} OR {name} IS NULL)"
-    return f"({past} OR ({name} IS NULL AND ({others[0]} OR {_name(relation, cursor.fallback)} IS NULL)))"
+    """Write that a row has changed since, or may have, since nothing says when it did.
+
+    Each alternative begins with what an index on the cursor may serve.
+    """
+    first, *others = _readings(relation, cursor)
+    may_be = ""
+    for other in others:
+        may_be = f" AND ({' OR '.join((_is_not_before(other, since), *_is_none(other)))})"
+    return f"({' OR '.join((_is_not_before(first, since), *(none + may_be for none in _is_none(first))))})"
+
+
+def _is_none(reading: Reading) -> tuple[str, ...]:
+    """Write that a cursor holds no value, and that it holds one before all calendars."""
+    if not reading.kind.is_temporal:
+        return (f"{reading.name} IS NULL",)
+    first = FIRST_DAY * units_per_day(reading.kind)
+    if reading.unit is not None:
+        early = f"{reading.name} < {moments.epoch_bound(first, reading.kind, reading.unit)}"
+    else:
+        early = f"{text(reading.column.name)} < '{iso.bound(first, reading.kind, ' ')}'"
+    return f"{reading.name} IS NULL", early
 
 
 def _is_not_before(reading: Reading, since: int) -> str:
@@ -139,10 +152,6 @@ def _is_valid(kind: Kind) -> str:
 
 def _key(reading: Reading) -> str:
     return reading.key if reading.kind.is_temporal else reading.name
-
-
-def _name(relation: SqliteRelation, column: Column) -> str:
-    return relation.readings([column])[0].name
 
 
 def _readings(relation: SqliteRelation, cursor: Cursor) -> list[Reading]:
