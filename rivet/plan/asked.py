@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from rivet.errors import PlanError
 from rivet.plan.calendar import Granularity, format_day, parse_day
 from rivet.plan.selection import Range, Selection, of_ranges
-from rivet.plan.windows import NULL_VALUE, Axis, Window
+from rivet.plan.windows import NULL_LABEL, NULL_VALUE, Axis, Window
 
-_NULL_WORDS = ("NULL", NULL_VALUE)
+_NULL_WORDS = (NULL_LABEL, NULL_VALUE)
 
 
 def selection_asked(

@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rivet.plan.names import child, part_name, partition_directory
-from rivet.plan.windows import NULL_VALUE, Axis, Window
+from rivet.plan.windows import NULL_VALUE, Axis, Window, told_label
 
 PLACEHOLDER = "{partition}"
 
-# What stands in a part's name for the NULL partition, and for an export without partitions.
-_NULL_LABEL = "NULL"
+# What stands in a part's name for an export without partitions.
 _WHOLE_LABEL = "all"
 
 
@@ -75,5 +74,5 @@ class Layout:
 
     def part_name(self, partition: Partition, run_id: str, number: int) -> str:
         """Name a part of a partition."""
-        label = _NULL_LABEL if partition.value == NULL_VALUE else partition.value or _WHOLE_LABEL
+        label = _WHOLE_LABEL if partition.value is None else told_label(partition.value)
         return part_name(self.export_name, label, run_id, number)

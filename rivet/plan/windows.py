@@ -24,6 +24,7 @@ from rivet.plan.schema import Kind
 from rivet.plan.zones import Zone, zone_named
 
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
+NULL_LABEL = "NULL"  # what people write and read for it
 
 _MICROSECONDS = 1_000_000
 
@@ -38,6 +39,15 @@ _FORMATS = {
 def units_per_day(kind: Kind) -> int:
     """Count the steps of a day on the axis of a date, timestamp or instant."""
     return 1 if kind is Kind.DATE else MICROSECONDS_PER_DAY
+
+
+def told_label(value: str) -> str:
+    """Give the value of a partition as people write and read it.
+
+    >>> told_label(NULL_VALUE), told_label("2024-02")
+    ('NULL', '2024-02')
+    """
+    return NULL_LABEL if value == NULL_VALUE else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from rivet.plan.cutting import (
 )
 from rivet.plan.measured import Grid, Rows
 from rivet.plan.scans import Reach, Scan
-from rivet.plan.windows import Window
+from rivet.plan.windows import NULL_LABEL, Window
 from rivet.preparing.described import Described
 from rivet.source.protocol import Session
 from rivet.wording import counted
@@ -57,7 +57,7 @@ class Stretch:
         """Name the partition for people."""
         if self.scan.reach is Reach.EVERYTHING:
             return "the export"
-        return f"partition {'NULL' if self.window is None else self.window.label!r}"
+        return f"partition {NULL_LABEL if self.window is None else repr(self.window.label)}"
 
 
 class Ranges:

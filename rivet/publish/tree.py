@@ -20,7 +20,7 @@ from rivet.manifest.codec import (
 from rivet.manifest.model import ExportFile, ExportPartitionFacts, Manifest, PartitionEntry
 from rivet.plan.layout import Layout
 from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, child, run_id_of_part
-from rivet.plan.windows import NULL_VALUE
+from rivet.plan.windows import told_label
 from rivet.publish.side_by_side import side_by_side
 from rivet.wording import counted
 
@@ -153,8 +153,8 @@ def listed_manifest(destination: Destination, layout: Layout, entry: PartitionEn
 
 def damaged(entry: PartitionEntry, message: str) -> IntegrityError:
     """Make the error of a partition whose files are not what is said of them, with the mend."""
-    label = "NULL" if entry.value == NULL_VALUE else entry.value
-    return IntegrityError(message, hint=f"write the partition anew: rivet run --partition {label}")
+    asked = "" if entry.value is None else f" --partition {told_label(entry.value)}"
+    return IntegrityError(message, hint=f"write the partition anew: rivet run{asked}")
 
 
 def entry_of(manifest: Manifest, manifest_sha256: str, path: str) -> PartitionEntry:

@@ -12,7 +12,7 @@ from rivet.outcome import PlanOutcome
 from rivet.plan.estimate import Estimate, order_told
 from rivet.plan.scans import Sorter
 from rivet.plan.schema import Fidelity
-from rivet.plan.windows import NULL_VALUE
+from rivet.plan.windows import NULL_VALUE, told_label
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
 from rivet.report.wording import by_column, one_line, rows_each, shared_by, size
@@ -161,7 +161,7 @@ def _rows(outcome: PlanOutcome) -> str:
 def _label(value: str | None, outcome: PlanOutcome) -> str:
     if outcome.partition_column is None:
         return "all rows"
-    return "NULL" if value in (None, NULL_VALUE) else value
+    return told_label(value or NULL_VALUE)
 
 
 def _warnings(outcome: PlanOutcome) -> list[str]:

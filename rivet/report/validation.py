@@ -12,7 +12,7 @@ from rivet.errors import Problem
 from rivet.manifest.verdict import Code, Finding, Level, Verdict
 from rivet.manifest.verify_source import Comparison, Difference
 from rivet.outcome import ValidateOutcome
-from rivet.plan.windows import NULL_VALUE
+from rivet.plan.windows import told_label
 from rivet.report.errors import error_lines
 from rivet.report.table import cut, table
 from rivet.report.wording import one_line, size
@@ -116,9 +116,7 @@ def _second(moment: str) -> str:
 def _label(difference: Difference) -> str:
     if difference.code == Code.SOURCE_UNREPRESENTABLE:
         return "fits no calendar"
-    if difference.value is None:
-        return "all rows"
-    return "NULL" if difference.value == NULL_VALUE else difference.value
+    return "all rows" if difference.value is None else told_label(difference.value)
 
 
 def _summed_up(notes: Sequence[Finding]) -> Iterator[Finding]:
