@@ -100,8 +100,8 @@ class _Compaction:
             with suppress(RivetError):
                 publisher.abandon()
             raise
-        tally = publisher.tally
-        return self._outcome(finished, tally.written, tally.bytes_written, tree.warnings())
+        published = publisher.published
+        return self._outcome(finished, published.written, published.bytes_written, tree.warnings())
 
     def _merge(self, stager: Stager, entries: Sequence[PartitionEntry]) -> list[StagedPartition]:
         """Stage the rows of partitions anew, and read them again beside those that stand."""

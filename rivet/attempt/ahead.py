@@ -13,10 +13,10 @@ from typing import Self
 
 from rivet.config.settings import ExportSettings
 from rivet.errors import ColumnError
+from rivet.export.intake import Intake
 from rivet.export.order import Order
 from rivet.export.pages import Pages
 from rivet.export.sort import SortedBatches
-from rivet.export.tally import Tally
 from rivet.export.temporary import free_bytes
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.sorting import choose_sorter
@@ -40,8 +40,8 @@ class ReadAhead:
         self._readers = readers
         self._described = described
         self._begun: tuple[Scan, ExitStack, Batches] | None = None
-        self.tally = Tally()
-        self._pages = Pages(session, self.tally)
+        self.intake = Intake()
+        self._pages = Pages(session, self.intake)
 
     def __enter__(self) -> Self:
         return self
@@ -113,15 +113,15 @@ class ReadAhead:
         begun, reading = self._take(described, scan)
         if isinstance(reading, SortedBatches):
             reading.on_read = on_read
-        return self.tally.of(reading if begun is None else _entered(begun, reading))
+        return self.intake.of(reading if begun is None else _entered(begun, reading))
 
     def apart(self, described: Described) -> Callable[[Scan], AbstractContextManager[Batches]]:
         """Give what reads scans, one after the other, beside others on threads of their own."""
-        pages = Pages(self._session, self.tally)
+        pages = Pages(self._session, self.intake)
 
         def read(scan: Scan) -> AbstractContextManager[Batches]:
             if scan.chunk is None:
-                return self.tally.of(self._read(described, scan))
+                return self.intake.of(self._read(described, scan))
             return pages.read(described.relation, described.column, scan)
 
         return read

@@ -124,7 +124,7 @@ class Attempt:
                 begun = monotonic()
                 self._scan(ahead, stager, publisher)
                 self._reading = reading_of(
-                    self._prepared, self._account.rows, monotonic() - begun, ahead.tally
+                    self._prepared, self._account.rows, monotonic() - begun, ahead.intake
                 )
                 snapshot.close()  # before publishing, so that the source's snapshot is not held meanwhile
                 return self._publish(stager, publisher)
@@ -132,7 +132,7 @@ class Attempt:
             with suppress(RivetError):
                 # What did not add up in the end may be wrong in what was published before.
                 self._abandon(publisher, doubtful=isinstance(error, IntegrityError))
-            has_published = publisher.tally.written or publisher.tally.removed
+            has_published = publisher.published.written or publisher.published.removed
             if isinstance(error, SourceUnavailable) and has_published and self._export.resume == "redo":
                 # Of two moments, one is published already: the next run reads all of one moment again.
                 raise SourceStopped(str(error), hint=error.hint) from error
@@ -250,12 +250,12 @@ class Attempt:
         ended = with_pace(self._export, self._reading, ending.export_file(publisher.failures.errors))
         finished = publisher.complete(ended, keeps=self._notes is not None)
         null_rows = sum(p.row_count for p in finished.partitions if p.value == NULL_VALUE)
-        tally = publisher.tally
+        published = publisher.published
         self._telling.published(
-            written=tally.written,
-            unchanged=tally.unchanged,
-            removed=tally.removed,
-            bytes_written=tally.bytes_written,
+            written=published.written,
+            unchanged=published.unchanged,
+            removed=published.removed,
+            bytes_written=published.bytes_written,
         )
         failures = publisher.failures
         error, hint = failures.told(len(finished.partitions))
@@ -267,9 +267,10 @@ class Attempt:
             rows=finished.row_count,
             null_rows=null_rows,
             partitions=len(finished.partitions),
-            partitions_written=tally.written,
-            partitions_unchanged=tally.unchanged + (0 if self._adding is None else self._adding.unchanged),
-            partitions_removed=tally.removed,
+            partitions_written=published.written,
+            partitions_unchanged=published.unchanged
+            + (0 if self._adding is None else self._adding.unchanged),
+            partitions_removed=published.removed,
             partitions_kept=len(vanished.keep),
             partitions_unread=sum(not prepared.is_selected(e) for e in self._tree.entries.values()),
             changes=(
@@ -281,7 +282,7 @@ class Attempt:
                 *(ChangeEntry(p.value, "removed") for p in vanished.remove),
             ),
             unrepresentable_rows=finished.unrepresentable_rows,
-            bytes_written=tally.bytes_written,
+            bytes_written=published.bytes_written,
             scans=len(prepared.queries),
             reading=self._reading,
             scans_at_once=self._prepared.at_once,

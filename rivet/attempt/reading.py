@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from rivet.config.settings import ExportSettings
-from rivet.export.tally import Tally
+from rivet.export.intake import Intake
 from rivet.manifest.model import ExportFile
 from rivet.outcome import Reading
 from rivet.plan.pace import KEY, reading_facts
@@ -55,7 +55,7 @@ def scans_alone(prepared: Prepared, scan: Scan, *, per_partition: bool) -> dict[
     }
 
 
-def reading_of(prepared: Prepared, rows: int, seconds: float, tally: Tally) -> Reading:
+def reading_of(prepared: Prepared, rows: int, seconds: float, intake: Intake) -> Reading:
     """Sum up how the rows of all scans were read.
 
     Args:
@@ -64,7 +64,7 @@ def reading_of(prepared: Prepared, rows: int, seconds: float, tally: Tally) -> R
     """
     sorters = {scan.sorter for scan in prepared.scans} if prepared.sort_bytes else set()
     sorter = Sorter.RIVET if Sorter.RIVET in sorters else next(iter(sorters), None)
-    return Reading(prepared.choice, sorter, rows, seconds, tally.bytes_read, tally.temporary_bytes)
+    return Reading(prepared.choice, sorter, rows, seconds, intake.bytes_read, intake.temporary_bytes)
 
 
 def with_pace(export: ExportSettings, reading: Reading | None, finished: ExportFile) -> ExportFile:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rivet.errors import IntegrityError
-from rivet.export.tally import Tally
+from rivet.export.intake import Intake
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
@@ -27,12 +27,12 @@ class Pages:
     """Reads the chunks of an export in order.
 
     Args:
-        tally: Adds up what they bring.
+        intake: Adds up what they bring.
     """
 
-    def __init__(self, session: Session, tally: Tally) -> None:
+    def __init__(self, session: Session, intake: Intake) -> None:
         self._session = session
-        self._tally = tally
+        self._intake = intake
         self._before: ChunkBatches | None = None
 
     def read(self, relation: Relation, column: Column | None, scan: Scan) -> AbstractContextManager[Batches]:
@@ -46,7 +46,7 @@ class Pages:
             if self._before is None:
                 raise IntegrityError(_NO_ROWS, hint=_RUN_AGAIN)
             scan = replace(scan, chunk=replace(chunk, after=self._before.end()))
-        reading = self._tally.of(self._session.read(relation, relation.columns, column, scan))
+        reading = self._intake.of(self._session.read(relation, relation.columns, column, scan))
         self._before = ChunkBatches(
             reading, scan, lambda last: self._session.chunking.page_end(relation, column, scan, last)
         )

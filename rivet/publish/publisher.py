@@ -33,7 +33,7 @@ _WAVE_ROUNDS = 2
 
 
 @dataclass(slots=True)
-class Tally:
+class Published:
     """What a publisher did."""
 
     written: int = 0
@@ -67,7 +67,7 @@ class Publisher:
         keep_going: bool = False,
         on_wave: Callable[[int, int], object] = lambda *_: None,
     ) -> None:
-        self.tally = Tally()
+        self.published = Published()
         self.failures = Failures(destination, layout, fence, keep_going=keep_going)
         self._destination = destination
         self._fence = fence
@@ -242,8 +242,8 @@ class Publisher:
         for staged in wave:
             entry = entry_of(staged.manifest, staged.manifest_sha256, staged.partition.path)
             self._standing.entries[entry.path] = entry
-            self.tally.written += 1
-            self.tally.bytes_written += sum(part.facts.size_bytes for part in staged.parts)
+            self.published.written += 1
+            self.published.bytes_written += sum(part.facts.size_bytes for part in staged.parts)
 
     def _is_listed(self, staged: StagedPartition) -> bool:
         return staged.partition.path in self._standing.entries
@@ -257,7 +257,7 @@ class Publisher:
         self._remove_old_parts(directories)
         for entry in wave:
             del self._standing.entries[entry.path]
-            self.tally.removed += 1
+            self.published.removed += 1
 
     def _remove_old_parts(self, directories: Sequence[str], listed: AbstractSet[str] = frozenset()) -> None:
         """Remove them for good: once the export file lists no part of their run, they would be foreign.
@@ -292,5 +292,5 @@ class Publisher:
             self._standing.confirm(staged.partition.path)
             for file in staged.files():
                 file.discard()
-            self.tally.unchanged += 1
+            self.published.unchanged += 1
         return [p for p in partitions if p.partition.path not in unchanged]

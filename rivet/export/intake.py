@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Tally:
+class Intake:
     """What has come, of all scans together, some of which may be read at once.
 
     Attributes:
@@ -28,9 +28,9 @@ class Tally:
         self.bytes_read = 0
         self.temporary_bytes = 0
 
-    def of(self, reading: AbstractContextManager[Batches]) -> Tallied:
+    def of(self, reading: AbstractContextManager[Batches]) -> Counted:
         """Give the same batches, each of which is added up as it passes."""
-        return Tallied(self, reading)
+        return Counted(self, reading)
 
     def add(self, *, bytes_read: int = 0, temporary_bytes: int = 0) -> None:
         """Add up."""
@@ -39,11 +39,11 @@ class Tally:
             self.temporary_bytes += temporary_bytes
 
 
-class Tallied(AbstractContextManager["Tallied"]):
-    """The batches of a scan, each of which is added to a tally."""
+class Counted(AbstractContextManager["Counted"]):
+    """The batches of a scan, each of which is added to an intake."""
 
-    def __init__(self, tally: Tally, reading: AbstractContextManager[Batches]) -> None:
-        self._tally = tally
+    def __init__(self, intake: Intake, reading: AbstractContextManager[Batches]) -> None:
+        self._intake = intake
         self._reading = reading
         self._batches: Batches | None = None
 
@@ -55,13 +55,13 @@ class Tallied(AbstractContextManager["Tallied"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(self._batches, SortedBatches):
-            self._tally.add(temporary_bytes=self._batches.temporary_bytes)
+            self._intake.add(temporary_bytes=self._batches.temporary_bytes)
         self._reading.__exit__(kind, error, trace)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         assert self._batches is not None  # noqa: S101 - for mypy: it has been entered
         for batch in self._batches:
-            self._tally.add(bytes_read=batch.nbytes)
+            self._intake.add(bytes_read=batch.nbytes)
             yield batch
 
     @property
