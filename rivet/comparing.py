@@ -6,6 +6,7 @@ Composition: the questions go to the source's session, the judgement is in `rive
 from __future__ import annotations
 
 from rivet.clock import Clock
+from rivet.config.hiding import hiding
 from rivet.config.settings import ExportSettings
 from rivet.errors import PlanError
 from rivet.manifest.claimed import Claimed
@@ -42,7 +43,7 @@ def compare(
         SourceError: The source cannot be reached, described or counted.
         PlanError: What lies there is of another export or partitioning than the config's.
     """
-    with source.session() as session:
+    with hiding(export.variables), source.session() as session:
         counted_at = clock()
         described = describe(session, export, consistency)
         layout = described.layout

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from rivet.attempt.ahead import ReadAhead
 from rivet.clock import Clock
+from rivet.config.hiding import hiding
 from rivet.config.settings import ExportSettings
 from rivet.destination.opening import open_destination
 from rivet.destination.protocol import Destination
@@ -69,7 +70,9 @@ def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
     def work(destination: Destination, turn: Turn) -> ExportOutcome:
         return begun_anew(
             lambda attempt: turn.take(
-                lambda: _run(context, export, destination, started_at, turn=turn, attempt=attempt)
+                hiding(export.variables)(
+                    lambda: _run(context, export, destination, started_at, turn=turn, attempt=attempt)
+                )
             ),
             retries=context.retries,
             tell=lambda text: context.listener(Event("warning", export.name, text)),

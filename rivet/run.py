@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rivet.clock import Clock, new_run_id, utc_now
+from rivet.config.hiding import hiding
 from rivet.config.read_settings import EVERY_WINDOW, AskedWindows
 from rivet.config.settings import ExportSettings, Settings
 from rivet.destination.opening import open_destination
@@ -207,7 +208,7 @@ def _look(
     for export in chosen_exports(settings, exports):
         listener(Event("started", export.name, f"{export.name}: looking at {source.label}"))
         try:
-            with closing(open_destination(export.destination)) as destination:
+            with hiding(export.variables), closing(open_destination(export.destination)) as destination:
                 outcome = look(source, export, destination)
                 outcomes.append(replace(outcome, warnings=(*outcome.warnings, *destination.warnings)))
         except RivetError as error:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from traceback import TracebackException
 from urllib.parse import quote, quote_plus
 
+from rivet.config.hiding import MASK
 from rivet.config.settings import Secret
 
-MASK = "***"
 WITHHELD = "message withheld, since the config's secrets were not known yet"
 
 

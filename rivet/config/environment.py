@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from rivet.config.place import Keys, Place, is_unicode, without
+from rivet.config.settings import Secret
 from rivet.errors import Problem
 
 _REFERENCE = re.compile(r"\$\{env:([^}]*)(\}?)")
@@ -54,6 +55,12 @@ def replaced(place: Place, environ: Mapping[str, str]) -> tuple[dict[str, object
     for keys in problems:
         without(values, keys)
     return values, list(problems.values())
+
+
+def values_in(text: object, environ: Mapping[str, str]) -> tuple[Secret, ...]:
+    """Give the values that variables put into a text, each once; none where it is no text."""
+    names = dict.fromkeys(match[1] for match in _REFERENCE.finditer(text)) if isinstance(text, str) else ()
+    return tuple(Secret(environ[name]) for name in names if name in environ)
 
 
 def variable(name: str, path: str, environ: Mapping[str, str]) -> tuple[str, Problem | None]:

@@ -14,6 +14,7 @@ from rivet.config.check import checked
 from rivet.config.chunks import CHUNK_KEYS, chunk_settings
 from rivet.config.columns import WITH_UNIT, parse_type
 from rivet.config.destination import destination_settings, overlap_problems
+from rivet.config.environment import values_in
 from rivet.config.files import read_text
 from rivet.config.incremental import incremental_settings
 from rivet.config.model import Column, Export
@@ -122,6 +123,7 @@ def draft(place: Place, directory: Path, environ: Mapping[str, str]) -> Draft:
         settings = ExportSettings(
             where=place.path,
             query=query,
+            variables=values_in(place.found("query"), environ),
             exclude=tuple(export.exclude or ()),
             columns=columns,
             incremental=incremental,

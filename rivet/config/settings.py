@@ -189,6 +189,7 @@ class ExportSettings:
     Attributes:
         where: Its place in the config, such as `$.exports[0]`, for messages.
         query: The text of `query` or of the file that `query_file` names.
+        variables: What `${env:…}` has put into the query, which no message shows.
         columns: Types that the user wants, by column name.
         chunks: How partitions are cut into chunks; None unless the mode is chunked.
         incremental: How changed rows are found; None unless the mode is incremental.
@@ -211,6 +212,7 @@ class ExportSettings:
     destination: DestinationSettings
     table: str | None = None
     query: str | None = None
+    variables: tuple[Secret, ...] = ()
     exclude: tuple[str, ...] = ()
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
     mode: Literal["full", "chunked", "incremental"] = "full"
