@@ -144,7 +144,8 @@ class ReadAhead:
         blocks = self._session.blocks(relation, self._readers) if is_shared else ()
         scans = [replace(scan, blocks=own) for own in blocks] or [scan]
         first, *beside = (self._session.read(relation, relation.columns, column, one) for one in scans)
-        return SortedBatches(first, Order(column.name, relation.primary_key), beside)
+        order = Order(column.name, relation.primary_key)
+        return SortedBatches(first, order, beside, self.intake.add_temporary)
 
     def _sure_scan(self, export: ExportSettings) -> Scan | None:
         """Give the one scan of everything, if it is sure enough that planning will come to it too."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from rivet.export.sort import SortedBatches
+from rivet.export.passed import Passed
 from rivet.source.protocol import Batches
 
 if TYPE_CHECKING:
@@ -28,44 +26,25 @@ class Intake:
         self.bytes_read = 0
         self.temporary_bytes = 0
 
-    def of(self, reading: AbstractContextManager[Batches]) -> Counted:
+    def of(self, reading: AbstractContextManager[Batches]) -> Passed:
         """Give the same batches, each of which is added up as it passes."""
-        return Counted(self, reading)
+        return _Added(self, reading)
 
-    def add(self, *, bytes_read: int = 0, temporary_bytes: int = 0) -> None:
-        """Add up."""
+    def add(self, bytes_read: int) -> None:
+        """Add up what was read."""
         with self._lock:
             self.bytes_read += bytes_read
+
+    def add_temporary(self, temporary_bytes: int) -> None:
+        """Add up what was put into temporary files."""
+        with self._lock:
             self.temporary_bytes += temporary_bytes
 
 
-class Counted(AbstractContextManager["Counted"]):
-    """The batches of a scan, each of which is added to an intake."""
-
+class _Added(Passed):
     def __init__(self, intake: Intake, reading: AbstractContextManager[Batches]) -> None:
+        super().__init__(reading)
         self._intake = intake
-        self._reading = reading
-        self._batches: Batches | None = None
 
-    def __enter__(self) -> Self:
-        self._batches = self._reading.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(self._batches, SortedBatches):
-            self._intake.add(temporary_bytes=self._batches.temporary_bytes)
-        self._reading.__exit__(kind, error, trace)
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        assert self._batches is not None  # noqa: S101 - for mypy: it has been entered
-        for batch in self._batches:
-            self._intake.add(bytes_read=batch.nbytes)
-            yield batch
-
-    @property
-    def server_rows(self) -> int:
-        """Give the number of rows that the server says it sent."""
-        assert self._batches is not None  # noqa: S101 - for mypy: it has been entered
-        return self._batches.server_rows
+    def _look(self, batch: pa.RecordBatch) -> None:
+        self._intake.add(batch.nbytes)

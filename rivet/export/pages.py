@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rivet.errors import IntegrityError
 from rivet.export.intake import Intake
+from rivet.export.passed import Passed
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
@@ -53,7 +53,7 @@ class Pages:
         return self._before
 
 
-class ChunkBatches(AbstractContextManager["ChunkBatches"]):
+class ChunkBatches(Passed):
     """The batches of a chunk, of which the last row is kept.
 
     Args:
@@ -69,11 +69,10 @@ class ChunkBatches(AbstractContextManager["ChunkBatches"]):
         scan: Scan,
         end_of: Callable[[pa.RecordBatch], tuple[str, ...]],
     ) -> None:
+        super().__init__(reading)
         self.scan = scan
-        self._reading = reading
         self._end_of = end_of
         self._end: tuple[str, ...] | None = None
-        self._batches: Batches | None = None
         self._last: pa.RecordBatch | None = None
 
     def end(self) -> tuple[str, ...]:
@@ -88,23 +87,5 @@ class ChunkBatches(AbstractContextManager["ChunkBatches"]):
             self._end, self._last = self._end_of(self._last), None
         return self._end
 
-    def __enter__(self) -> Self:
-        self._batches = self._reading.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._reading.__exit__(kind, error, trace)
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        assert self._batches is not None  # noqa: S101 - for mypy: it has been entered
-        for batch in self._batches:
-            self._last = batch.slice(batch.num_rows - 1)
-            yield batch
-
-    @property
-    def server_rows(self) -> int:
-        """Give the number of rows that the server says it sent."""
-        assert self._batches is not None  # noqa: S101 - for mypy: it has been entered
-        return self._batches.server_rows
+    def _look(self, batch: pa.RecordBatch) -> None:
+        self._last = batch.slice(batch.num_rows - 1)

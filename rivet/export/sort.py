@@ -31,13 +31,21 @@ class SortedBatches:
     Args:
         beside: Further parts of the same scan, read side by side: rows of one value come in the order of the
             parts.
+        on_end: Told on leaving what was put into temporary files, in bytes.
     """
 
-    def __init__(self, batches: Batches, order: Order, beside: Sequence[Batches] = ()) -> None:
+    def __init__(
+        self,
+        batches: Batches,
+        order: Order,
+        beside: Sequence[Batches] = (),
+        on_end: Callable[[int], None] = lambda _bytes: None,
+    ) -> None:
         self._left = threading.Event()
         parts = (batches, *beside)
         self._gatherers = [_Gatherer(part, order, len(parts), self._left) for part in parts]
         self._scans = ExitStack()
+        self._on_end = on_end
         self.on_read: Callable[[int], None] = lambda _rows: None
 
     def __enter__(self) -> Self:
@@ -53,6 +61,7 @@ class SortedBatches:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._left.set()
+        self._on_end(sum(g.sorter.temporary_bytes for g in self._gatherers if g.sorter is not None))
         try:
             self._scans.__exit__(kind, error, trace)
         finally:
@@ -83,11 +92,6 @@ class SortedBatches:
     def server_rows(self) -> int:
         """Give what the scan itself says."""
         return sum(g.batches.server_rows for g in self._gatherers)
-
-    @property
-    def temporary_bytes(self) -> int:
-        """Give what it has put into temporary files."""
-        return sum(g.sorter.temporary_bytes for g in self._gatherers if g.sorter is not None)
 
     @property
     def _failures(self) -> list[BaseException]:
