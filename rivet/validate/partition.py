@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from rivet.destination.bounded import one_large, read_bounded
@@ -33,8 +32,9 @@ from rivet.manifest.verify import (
     verify_unlisted,
 )
 from rivet.plan.names import EXPORT_FILE, LOCK_FILE, SUCCESS_FILE, child
-from rivet.validate.footer import footer_bytes, read_footer
+from rivet.validate.footer import read_footer, read_tail
 from rivet.validate.implied import implied_by
+from rivet.validate.pace import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class Onlooker:
     Args:
         base: The prefix, empty or ending in `/`; all paths that findings hold are relative to it.
         full: Read every byte.
-        pool: Looks at the parts of one partition side by side; not the pool that calls `look`.
+        parts: How the parts of one partition are looked at; its pool is not the one that calls `look`.
     """
 
-    def __init__(self, destination: Destination, base: str, pool: Executor, *, full: bool) -> None:
+    def __init__(self, destination: Destination, base: str, parts: Pace, *, full: bool) -> None:
         self._destination = destination
         self._base = base
-        self._pool = pool
+        self._parts = parts
         self._full = full
 
     def read(self, name: str, limit_bytes: int = MAX_BYTES) -> bytes | None:
@@ -179,7 +179,7 @@ class Onlooker:
             return None if size_bytes is None else self._observe_part(path, part, size_bytes, column)
 
         once = {part.path: part for part in manifest.parts}  # a hostile manifest lists one thousands of times
-        seen = dict(zip(once, self._pool.map(observe, once.values()), strict=True))
+        seen = dict(zip(once, self._parts.map(observe, [*once.values()]), strict=True))
         return (seen[part.path] for part in manifest.parts)
 
     def _observe_part(
@@ -192,10 +192,10 @@ class Onlooker:
                     sha256 = sha256_of(file)
                     if sha256 != part.sha256:
                         return ObservedPart(size_bytes, sha256, None)  # to parse such bytes tells no more
-                    file.seek(0)
                 try:
-                    with one_large(footer_bytes(file)):
-                        footer = read_footer(file, column, from_rows=self._full)
+                    tail = read_tail(file)
+                    with one_large(tail.footer_bytes):
+                        footer = read_footer(file, tail, column, from_rows=self._full)
                 except RivetError:
                     raise
                 except Exception as exc:  # noqa: BLE001 - damaged bytes make pyarrow raise nearly anything

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from typing import Literal
@@ -34,6 +34,7 @@ from rivet.manifest.verify_export import (
 from rivet.plan.names import EXPORT_FILE, MANIFEST_NAMES
 from rivet.plan.schema import schema_fingerprint
 from rivet.plan.windows import NULL_VALUE
+from rivet.validate.pace import Pace
 from rivet.validate.partition import Looked, Onlooker
 from rivet.validate.tally import Tally
 from rivet.wording import counted
@@ -76,9 +77,11 @@ def validate_claimed(
     workers = max(_LEAST_WORKERS, destination.concurrency)
     base = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
     partitions, parts = ThreadPoolExecutor(workers), ThreadPoolExecutor(workers)
+    # Stores are waited for, and what digests does so on a core of its own.
+    at_once = destination.kind != "local" or chosen == "full"
     try:
-        onlooker = Onlooker(destination, base, parts, full=chosen == "full")
-        tally = _settled_tally(onlooker, partitions)
+        onlooker = Onlooker(destination, base, Pace(parts, at_once=at_once), full=chosen == "full")
+        tally = _settled_tally(onlooker, Pace(partitions, at_once=at_once))
     finally:
         # Where something failed others may be trying again for minutes, which the closing of the store ends.
         for pool in (partitions, parts):
@@ -98,13 +101,13 @@ def validate_claimed(
     return verdict, tally.claimed
 
 
-def _settled_tally(onlooker: Onlooker, pool: Executor) -> Tally:
+def _settled_tally(onlooker: Onlooker, pace: Pace) -> Tally:
     """Look again as long as there are errors and the export file is changing."""
-    tally, seen = _tally(onlooker, pool)
+    tally, seen = _tally(onlooker, pace)
     for _ in range(_ATTEMPTS - 1):
         if tally.passed or _digest_of(onlooker.read(EXPORT_FILE)) == seen:
             break
-        tally, seen = _tally(onlooker, pool)
+        tally, seen = _tally(onlooker, pace)
     return tally
 
 
@@ -112,7 +115,7 @@ def _digest_of(data: bytes | None) -> str | None:
     return None if data is None else digest(data)
 
 
-def _tally(onlooker: Onlooker, pool: Executor) -> tuple[Tally, str | None]:
+def _tally(onlooker: Onlooker, pace: Pace) -> tuple[Tally, str | None]:
     """Look at everything once; give the digest of the export file, too, which may be large."""
     tally = Tally()
     data = onlooker.read(EXPORT_FILE)
@@ -139,11 +142,11 @@ def _tally(onlooker: Onlooker, pool: Executor) -> tuple[Tally, str | None]:
     del data
     fingerprint = schema_fingerprint(export.schema)
     tally.add(verify_export(export, EXPORT_FILE, schema_fingerprint=fingerprint, null_value=NULL_VALUE))
-    _tally_root(onlooker, pool, export, tally)
+    _tally_root(onlooker, pace, export, tally)
     return tally, seen
 
 
-def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: Tally) -> None:
+def _tally_root(onlooker: Onlooker, pace: Pace, export: ExportFile, tally: Tally) -> None:
     entries = {entry.path: entry for entry in export.partitions}
     announced = {} if export.pending is None else {p.path: p for p in export.pending.partitions}
     files: dict[str, dict[str, int]] = {path: {} for path in (*entries, *announced)}
@@ -177,7 +180,7 @@ def _tally_root(onlooker: Onlooker, pool: Executor, export: ExportFile, tally: T
     unrepresentable = Counter[str]()
     add_up = export.status == "complete" and export.pending is None
     partitions: list[ClaimedPartition] = []
-    for path, (looked, claimed) in zip(paths, pool.map(look, paths), strict=True):
+    for path, (looked, claimed) in zip(paths, pace.map(look, paths), strict=True):
         partitions += () if claimed is None else (claimed,)
         tally.add_partition(looked)
         entry = entries.get(path)

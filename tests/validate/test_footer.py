@@ -10,7 +10,7 @@ import pytest
 
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.source.arrow import arrow_schema
-from rivet.validate.footer import read_footer
+from rivet.validate.footer import read_footer, read_tail
 
 SIMPLE = [
     ColumnType(kind, *((12, 2) if kind is Kind.DECIMAL else ())) for kind in Kind if kind is not Kind.LIST
@@ -28,7 +28,7 @@ def test_every_type_has_the_name_that_manifests_use(*, from_rows: bool) -> None:
     file = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
 
-    footer = read_footer(file, moment, from_rows=from_rows)
+    footer = read_footer(file, read_tail(file), moment, from_rows=from_rows)
 
     assert footer.schema == tuple((c.name, str(c.type), True) for c in columns)
     assert (footer.row_count, footer.null_rows, footer.minimum, footer.maximum) == (3, 1, 5, 7)

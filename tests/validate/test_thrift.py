@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rivet.validate.footer import _span_of_statistics
-from rivet.validate.thrift import decode_struct
+from rivet.validate.thrift import Reader
 
 
 def varint(number: int) -> bytes:
@@ -73,7 +73,37 @@ _structs = st.recursive(
 @given(_structs)
 def test_any_struct(struct: dict[int, Any]) -> None:
     """Any struct is read as it was written: fields near and far, long lists, negative numbers."""
-    assert decode_struct(encode(struct)) == struct
+    assert Reader(encode(struct)).value() == struct
+
+
+@given(_structs, st.data())
+def test_any_part(struct: dict[int, Any], data: st.DataObject) -> None:
+    """Whatever is read of a struct is what it holds, whether or not that before it was read too."""
+    path = data.draw(st.lists(st.sampled_from([*struct, 0]), max_size=3))
+    seen: dict[int, Any] = {}
+    reader = Reader(encode(struct))
+
+    for number in reader.fields():
+        if number in path and not isinstance(struct[number], bool):
+            seen[number] = _walked(reader, struct[number], data)
+
+    assert seen == {n: v for n, v in struct.items() if n in path and not isinstance(v, bool)}
+
+
+def _walked(reader: Reader, value: Any, data: st.DataObject) -> Any:
+    """Take a value at once or piece by piece, and give it with the pieces that were left out."""
+    if isinstance(value, list) and data.draw(st.booleans()):
+        return [
+            _walked(reader, value[n], data) if data.draw(st.booleans()) else value[n]
+            for n in reader.elements()
+        ]
+    if isinstance(value, dict) and data.draw(st.booleans()):
+        walked = dict(value)
+        for number in reader.fields():
+            if not isinstance(value[number], bool) and data.draw(st.booleans()):
+                walked[number] = _walked(reader, value[number], data)
+        return walked
+    return reader.value()
 
 
 @given(_structs, st.data())
@@ -81,7 +111,7 @@ def test_cut(struct: dict[int, Any], data: st.DataObject) -> None:
     """A struct that breaks off is an error at any place."""
     whole = encode(struct)
     with pytest.raises(IndexError):
-        decode_struct(whole[: data.draw(st.integers(0, len(whole) - 1))])
+        Reader(whole[: data.draw(st.integers(0, len(whole) - 1))]).value()
 
 
 @pytest.mark.parametrize(
@@ -95,31 +125,43 @@ def test_cut(struct: dict[int, Any], data: st.DataObject) -> None:
     ],
 )
 def test_hostile(data: bytes, error: type[Exception]) -> None:
-    """Bytes that are no struct are an error, soon, whatever sizes they claim."""
+    """Bytes that are no struct are an error, soon, whatever sizes they claim, read or skipped."""
     with pytest.raises(error):
-        decode_struct(data)
+        Reader(data).value()
+    with pytest.raises((ValueError, IndexError, RecursionError)):
+        list(Reader(data).fields())
 
 
 @pytest.mark.parametrize(
     ("statistics", "span"),
     [
-        ({3: 0, 6: b"\xff" * 8, 5: b"\x02" + b"\0" * 7}, (0, -1, 2)),
+        ({3: 0, 5: b"\x02" + b"\0" * 7, 6: b"\xff" * 8}, (0, -1, 2)),
         ({3: 2}, (2, None, None)),
         ({3: 1}, None),
-        ({6: b"\0" * 8, 5: b"\0" * 8}, None),
+        ({5: b"\0" * 8, 6: b"\0" * 8}, None),
         ({}, None),
     ],
 )
 def test_statistics(statistics: dict[int, Any], span: tuple[int, int | None, int | None] | None) -> None:
     """A span follows from statistics that are there, or from rows that are all NULL, not from less."""
-    other, chunk = {3: {3: [b"id"]}}, {3: {3: [b"at"], 12: statistics}}
-
-    assert _span_of_statistics({4: [{1: [other, chunk], 3: 2}]}, "at", 8) == span
+    assert _span_of_statistics(_footer(statistics), 1, "at", 8) == span
 
 
 def test_statistics_of_another_width() -> None:
     """Statistics of another width than the column's are damage."""
-    chunk = {3: {3: [b"at"], 12: {3: 0, 6: b"\0" * 4, 5: b"\0" * 4}}}
-
     with pytest.raises(ValueError, match="not of 8 bytes"):
-        _span_of_statistics({4: [{1: [chunk], 3: 2}]}, "at", 8)
+        _span_of_statistics(_footer({3: 0, 5: b"\0" * 4, 6: b"\0" * 4}), 1, "at", 8)
+
+
+def test_statistics_of_a_column_that_is_not_everywhere() -> None:
+    """A row group without the column is damage, and so is one that is not there."""
+    with pytest.raises(ValueError, match="'at' is in 1 of 2 row groups"):
+        _span_of_statistics(_footer({3: 2}), 2, "at", 8)
+    with pytest.raises(ValueError, match="'of' is in 0 of 1 row groups"):
+        _span_of_statistics(_footer({3: 2}), 1, "of", 8)
+
+
+def _footer(statistics: dict[int, Any]) -> bytes:
+    """Write a footer of one row group of two rows, with two columns."""
+    other, chunk = {3: {3: [b"id"], 5: 2}}, {2: 4, 3: {1: 2, 3: [b"at"], 5: 2, 12: statistics}}
+    return encode({1: 2, 4: [{1: [other, chunk], 3: 2}], 5: [{1: b"key"}]})

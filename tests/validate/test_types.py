@@ -9,7 +9,7 @@ import pytest
 
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.source.arrow import arrow_schema
-from rivet.validate.footer import read_footer
+from rivet.validate.footer import read_footer, read_tail
 
 _SCALARS = [ColumnType(kind) for kind in Kind if kind not in (Kind.DECIMAL, Kind.LIST)] + [
     ColumnType(Kind.DECIMAL, 1, 0),
@@ -28,6 +28,6 @@ def test_each_type_comes_back_by_its_name(column_type: ColumnType) -> None:
     file = io.BytesIO()
     pq.ParquetWriter(file, arrow_schema(columns)).close()
 
-    footer = read_footer(file, None, from_rows=False)
+    footer = read_footer(file, read_tail(file), None, from_rows=False)
 
     assert footer.schema == (("a", str(column_type), True), ("b", f"list<{column_type}>", True))
