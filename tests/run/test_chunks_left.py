@@ -1,14 +1,8 @@
-"""What of finished chunks is kept: after kills, damage, other settings, in buckets, by one run itself."""
+"""What of finished chunks is kept: after damage, with other settings, in buckets, by one run itself."""
 
 from __future__ import annotations
 
 import json
-import random
-import shutil
-import subprocess
-import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +13,9 @@ from rivet.errors import DestinationUnavailable, SourceUnavailable
 from rivet.export.pages import Pages
 from rivet.plan.scans import Scan
 from rivet.publish.steps import Steps
-from tests.faults.places import Directory
-from tests.faults.watching import Reader, Watch
 from tests.run.buckets import PREFIX, STORES, Bucket, copied
 from tests.run.buckets import export as in_bucket
-from tests.run.conftest import AnyDatabase
 from tests.run.keeping import (
-    READS,
     ROWS,
     STAGED,
     all_rows,
@@ -33,86 +23,12 @@ from tests.run.keeping import (
     fail_after,
     go_on,
     in_chunks,
-    make_indexed_events,
     moments_of,
 )
 from tests.run.nights import assert_valid, export_file, make_events, source_rows
-from tests.run.running import run_one, run_well, settings
+from tests.run.running import run_one, run_well
 from tests.run.trees import NULL, manifests, rows_by_glob, rows_by_manifest
-from tests.servers.database import Database
 from tests.servers.sqlite import SqliteDatabase
-
-
-@pytest.fixture
-def events(database: AnyDatabase, engine: str) -> AnyDatabase:
-    """Give a table of a few days, with indexes for each way to cut."""
-    return make_indexed_events(database, engine)
-
-
-@pytest.mark.parametrize(
-    ("engine", "way", "kills"),
-    [
-        ("postgres", "range", 1),
-        ("mariadb", "page", 1),
-        *(
-            pytest.param(engine, way, 50, marks=pytest.mark.long)
-            for engine in ("postgres", "mariadb")
-            for way in ("range", "page")
-        ),
-    ],
-)
-def test_killed_at_any_moment_the_log_of_the_server_shows_no_chunk_again(
-    tmp_path: Path, events: Database, way: str, kills: int
-) -> None:
-    """A reader that loops sees the old rows or the new ones, and who goes on asks for what was not noted."""
-    root = tmp_path / "tree"
-    export = in_chunks(root, way)
-    run_well(tmp_path, events.source, export)
-    before = tmp_path / "before"
-    shutil.copytree(root, before)
-    old = source_rows(events)
-    events.execute("UPDATE events SET note = 'new'")
-    new = source_rows(events)
-    settings(tmp_path, events.source, export)
-    reader = Reader(Directory(root), old, new)
-    dice = random.Random(kills)
-    for _ in range(kills):
-        _restore(before, root)
-        with Watch(reader):
-            # Whatever it has come to by then: only what is noted counts.
-            _run_killed(tmp_path / "rivet.yaml", dice.uniform(0, ROWS), root)
-            left = ROWS - (len(_noted(root)) if "pending" in export_file(root) else 0)
-            with events.recording() as statements:
-                run_well(tmp_path, events.source, export)
-
-        assert len([text for text in statements if READS.match(text)]) == left
-        assert rows_by_manifest(root) == new
-        assert_valid(root)
-
-
-def _restore(before: Path, root: Path) -> None:
-    shutil.rmtree(root)
-    shutil.copytree(before, root)
-
-
-def _run_killed(config: Path, noted: float, root: Path) -> None:
-    """Run a config, and kill it once it has noted so many chunks, or a moment later, unless it has ended."""
-    command = [sys.executable, "-m", "rivet", "run", "--config", str(config), "--quiet"]
-    with subprocess.Popen(command) as running:
-        while running.poll() is None and len(list(root.glob("_rivet_staging/*/*.json"))) < int(noted):
-            time.sleep(0.001)
-        time.sleep((noted % 1) * 0.02)
-        running.kill()
-
-
-def _noted(root: Path) -> set[tuple[str, str]]:
-    """Give the chunks that a killed run has noted whole: of which partition, and which."""
-    noted = set()
-    for path in root.glob("_rivet_staging/*/*.json"):
-        with suppress(json.JSONDecodeError):
-            note = json.loads(path.read_text())
-            noted.add((note["path"], str(note["chunk"])))
-    return noted
 
 
 def test_after_a_complete_run_nothing_is_taken_over(tmp_path: Path, sqlite_database: SqliteDatabase) -> None:
@@ -123,7 +39,7 @@ def test_after_a_complete_run_nothing_is_taken_over(tmp_path: Path, sqlite_datab
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalDestination, "sweep", lambda *_: None)
         run_well(tmp_path, sqlite_database.source, export)
-    assert len(_noted(root)) == ROWS
+    assert len(list(root.glob("_rivet_staging/*/*.json"))) == ROWS
     sqlite_database.execute("UPDATE events SET note = 'next night'")
 
     outcome, read = go_on(tmp_path, sqlite_database, export)
