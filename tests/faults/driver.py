@@ -1,9 +1,9 @@
 """Runs the command in child processes, each of which a fault befalls at one step.
 
-Reads one JSON object per line: `arguments` of the command, `output`, the file for what it says, and `fault`,
-or null. It answers each, when the child has ended, with `ended`, the exit code or `killed`, and `steps`, how
-often each step came, where the child ended by itself. Forking from one process that has everything imported
-makes each run cheap.
+Reads one JSON object per line: `arguments` of the command, `output`, the file for what it says, `fault`, or
+null, and `kill_after_seconds`, or null. It answers each, when the child has ended, with `ended`, the exit
+code or `killed`, and `steps`, how often each step came, where the child ended by itself. Forking from one
+process that has everything imported makes each run cheap.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import functools
 import json
 import os
+import select
+import signal
 import sys
 from typing import Any
 
@@ -74,6 +76,8 @@ def _answer(task: dict[str, Any]) -> dict[str, Any]:
         _run(task, writing)
     os.close(writing)
     with os.fdopen(reading) as file:
+        if not select.select([file], [], [], task["kill_after_seconds"])[0]:
+            os.kill(child, signal.SIGKILL)
         counts = file.read()
     _, status = os.waitpid(child, 0)
     ended = "killed" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)

@@ -76,12 +76,23 @@ class Driver:
         self._process = process
         self._output = output
 
-    def run(self, config: Path, fault: Fault | None = None) -> Ended:
+    def run(
+        self,
+        config: Path,
+        fault: Fault | None = None,
+        *,
+        command: str = "run",
+        kill_after_seconds: float | None = None,
+    ) -> Ended:
         """Run the command, and wait for its end."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        arguments = ["run", "--config", str(config), "--json"]
-        task = {"arguments": arguments, "output": str(self._output), "fault": fault}
+        task = {
+            "arguments": [command, "--config", str(config), "--json"],
+            "output": str(self._output),
+            "fault": fault,
+            "kill_after_seconds": kill_after_seconds,
+        }
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())

@@ -195,6 +195,8 @@ def _hooks() -> Iterator[tuple[Any, str, Namer]]:
         yield destination, "publish_over", lambda _, file, __: _published(file)
         yield destination, "delete", lambda _, names: _deleted(next(iter(names), ""))
         yield destination, "sweep", _always("swept")
+        yield destination, "note", _always("chunk noted")
+        yield destination, "take_over", _always("chunk taken over")
     yield LocalDestination, "settle", _always("directory synced")
     for bucket in (S3Bucket, GcsBucket):
         yield bucket, "put", lambda _, key, *__: "part uploaded" if key.endswith(".parquet") else None
