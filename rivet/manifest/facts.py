@@ -20,15 +20,16 @@ from rivet.manifest.model import (
     UnfinishedRun,
 )
 from rivet.manifest.strict_json import (
+    Decoder,
     Fields,
     array_of,
     count,
     flag,
     inner_path,
-    mapping_of,
     nullable,
     one_of,
     text,
+    unexpected,
 )
 
 _PARTITION = (
@@ -36,6 +37,12 @@ _PARTITION = (
     *("value_format", "reader_type", "calendar"),
 )
 _PART = ("part_id", "path", "row_count", "size_bytes", "sha256", "minimum", "maximum")
+_COLUMN: Mapping[str, tuple[type, Decoder[object]]] = {
+    "name": (str, text),
+    "type": (str, text),
+    "nullable": (bool, flag),
+    "source_type": (str, text),
+}
 _EXPORT_PARTITION = ("column", "key", "granularity", "timezone", "template")
 _ENTRY = (
     *("value", "path", "state", "run_id", "consistency"),
@@ -117,12 +124,13 @@ def destination(value: object, path: str) -> Mapping[str, str]:
 
 def column(value: object, path: str) -> JsonObject:
     """Read one column of a schema, as it is written, since the fingerprint is of its very text."""
-    fields = Fields(value, path)
-    fields.take("name", text)
-    fields.take("type", text)
-    fields.take("nullable", flag)
-    fields.take("source_type", text)
-    return mapping_of(lambda item, _: item)(value, path)
+    if not isinstance(value, dict):
+        unexpected(path, value, "an object")
+    for key, (kind, decoder) in _COLUMN.items():
+        # There are thousands of columns in a tree, and hardly ever one that needs to be told where it stands.
+        if type(value.get(key)) is not kind:
+            Fields(value, path).take(key, decoder)
+    return value
 
 
 def export_partition_json(p: ExportPartitionFacts) -> JsonObject:

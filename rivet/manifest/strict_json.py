@@ -6,6 +6,8 @@ Pure. Whatever is not as expected raises `DecodeError` with the place, what was 
 from __future__ import annotations
 
 import json
+import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import NoReturn, TypeVar
@@ -23,6 +25,8 @@ _MAX_VALUES = 6_000_000
 _MAX_DEPTH = 64
 _MAX_COUNT = 2**63 - 1
 _MAX_SHOWN = 80
+# How a lone surrogate can be written in UTF-8, which itself has none; one of a pair looks the same.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class DecodeError(IntegrityError):
@@ -36,13 +40,10 @@ class UnknownVersion(DecodeError):
 def parse(data: bytes, max_bytes: int = MAX_BYTES) -> object:
     """Parse one JSON document into plain values that can be written back as they are."""
     check_bounds(data, max_bytes)
+    if data.startswith(BOM_UTF8):
+        raise DecodeError("expected JSON, and the file begins with a byte order mark")
     try:
-        value = json.loads(
-            data.decode(),
-            object_pairs_hook=_distinct,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-        )
+        value = _DECODER.decode(data.decode())
     except UnicodeDecodeError as error:
         raise DecodeError(f"byte {error.start} is {data[error.start]:#04x}, expected UTF-8 text") from error
     except json.JSONDecodeError as error:
@@ -52,7 +53,8 @@ def parse(data: bytes, max_bytes: int = MAX_BYTES) -> object:
         raise DecodeError(f"a number is too long: {error}") from error
     except RecursionError as error:
         raise DecodeError(f"the nesting is too deep, expected at most {_MAX_DEPTH} levels") from error
-    _check(value, "$", _MAX_DEPTH)
+    if not _is_shallow(value) or _SURROGATE.search(data):
+        _check(value, "$", _MAX_DEPTH)
     return value
 
 
@@ -145,9 +147,11 @@ class Fields:
 
     def take(self, key: str, inner: Decoder[T]) -> T:
         """Take the value of a key that must be there."""
-        if key not in self._left:
-            raise DecodeError(f"{self._path} has no key {key!r}")
-        return inner(self._left.pop(key), f"{self._path}.{key}")
+        try:
+            value = self._left.pop(key)
+        except KeyError:
+            raise DecodeError(f"{self._path} has no key {key!r}") from None
+        return inner(value, f"{self._path}.{key}")
 
     def take_or(self, key: str, inner: Decoder[T], default: T) -> T:
         """Take the value of a key that may be absent."""
@@ -176,6 +180,24 @@ def _finite(digits: str) -> float:
     if not isfinite(number):
         raise DecodeError(f"the number {digits[:_MAX_SHOWN]} is too large")
     return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _is_shallow(value: object) -> bool:
+    """Tell whether a document is surely not nested too deeply, level by level."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(_MAX_DEPTH - 1):
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if type(outer) is dict else outer)
+            if type(item) is dict or type(item) is list
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _check(value: object, path: str, depth: int) -> None:

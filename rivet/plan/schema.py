@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+# As `json.dumps` writes, which makes such an object each time that it is not asked for its own form.
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 
 class Kind(StrEnum):
     """The kinds of values that an export can hold, by their Arrow names."""
@@ -144,5 +147,4 @@ def schema_json(columns: Sequence[Column]) -> list[dict[str, object]]:
 
 def schema_fingerprint(schema: Sequence[object]) -> str:
     """Digest a schema, as `schema_json` gives it, as `sha256:<hex>` of its compact JSON."""
-    compact = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    return "sha256:" + hashlib.sha256(compact.encode()).hexdigest()
+    return "sha256:" + hashlib.sha256(_COMPACT.encode(schema).encode()).hexdigest()

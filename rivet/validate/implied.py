@@ -16,6 +16,10 @@ from rivet.plan.names import partition_directory
 from rivet.plan.schema import Kind, schema_fingerprint
 from rivet.plan.windows import NULL_VALUE, Axis
 
+# By their names in a manifest.
+_KINDS: dict[object, Kind] = {kind.value: kind for kind in Kind if kind.is_temporal}
+_GRANULARITIES = {granularity.value: granularity for granularity in Granularity}
+
 
 def implied_by(manifest: Manifest) -> Implied:
     """Give what follows from a manifest, with a flaw where no window follows although one should."""
@@ -36,10 +40,10 @@ def implied_by(manifest: Manifest) -> Implied:
 def _axis_in_utc(types: Sequence[object], facts: PartitionFacts) -> Axis:
     # Only the days of a date are ever left out of the files, since the path tells them.
     is_dropped = not types and facts.granularity == Granularity.DAY
-    kind = Kind.DATE if is_dropped else next((k for k in Kind if k.is_temporal and types == [k]), None)
+    kind = Kind.DATE if is_dropped else _KINDS.get(types[0]) if len(types) == 1 else None
     if kind is None:
         raise ValueError(f"the partition column {facts.column!r} has the types {types} in the schema")
-    granularity = next((g for g in Granularity if g == facts.granularity), None)
+    granularity = _GRANULARITIES.get(facts.granularity)
     if granularity is None:
         raise ValueError(f"granularity is {facts.granularity!r}, expected {' or '.join(Granularity)}")
     axis = Axis(kind, granularity)
