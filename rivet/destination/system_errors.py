@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from rivet.errors import DestinationDenied, DestinationError, DestinationUnavailable, ObjectNotFound
 
@@ -49,15 +48,30 @@ def destination_error(action: str, path: str, exc: OSError) -> DestinationError:
     return kind(f"cannot {action} {where!r}: {text}{number}", hint=hint)
 
 
-@contextmanager
-def translated(action: str, path: str) -> Iterator[None]:
-    """Raise errors of file operations as Rivet's, naming the path that the system names, else this one."""
-    try:
-        yield
-    except OSError as exc:
-        raise destination_error(action, path, exc) from exc
-    except UnicodeEncodeError as exc:
-        raise DestinationError(
-            f"cannot {action} {path!r}: the locale has no form for {exc.object[exc.start : exc.end]!r}",
-            hint=f"the locale's encoding is {exc.encoding}: set PYTHONUTF8=1 or LC_ALL=C.UTF-8",
-        ) from exc
+class translated:  # noqa: N801 - it is used as the functions of contextlib are
+    """Raise errors of file operations as Rivet's, naming the path that the system names, else this one.
+
+    A class, since it stands around each of the thousands of reads and writes of a small partition's files,
+    and a generator takes as long as some of them.
+    """
+
+    __slots__ = ("_action", "_path")
+
+    def __init__(self, action: str, path: str) -> None:
+        self._action = action
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(exc, OSError):
+            raise destination_error(self._action, self._path, exc) from exc
+        if isinstance(exc, UnicodeEncodeError):
+            raise DestinationError(
+                f"cannot {self._action} {self._path!r}: the locale has no form for"
+                f" {exc.object[exc.start : exc.end]!r}",
+                hint=f"the locale's encoding is {exc.encoding}: set PYTHONUTF8=1 or LC_ALL=C.UTF-8",
+            ) from exc
