@@ -43,7 +43,7 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
     ranges = 1
     if export.scan != "single" and [(s.reach, s.sorter) for s in prepared.scans] == _SHAREABLE:
         ranges = max(1, len(session.blocks(prepared.described.relation, workers)))
-    why = "" if ranges > 1 else why
+    why = "" if ranges > 1 else why + _why_unshared(session, export, prepared, workers)
     told = [f"one scan at once, and {workers} were asked for: {why}"] if why and number == 1 else []
     share = heavy_share(prepared.scans, number)
     if number > 1 and share is not None:
@@ -54,6 +54,19 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
     if number > 1 and not session.shares_moment:
         prepared = replace(prepared, described=_apart(prepared.described))
     return replace(prepared, at_once=number, block_ranges=ranges, advice=(*prepared.advice, *told))
+
+
+def _why_unshared(session: Session, export: ExportSettings, prepared: Prepared, workers: int) -> str:
+    """Say why the blocks of a table are not shared, where they could be if Rivet sorted."""
+    sorts_there = [(s.reach, s.sorter) for s in prepared.scans] == [(Reach.EVERYTHING, Sorter.SOURCE)]
+    if not (sorts_there and prepared.sort_bytes) or export.scan == "single":
+        return ""
+    if len(session.blocks(prepared.described.relation, workers)) < 2:
+        return ""
+    because = "`sort: source`"
+    if export.sort != "source":
+        because = f"temporary files lack room for about {prepared.sort_bytes:,} bytes twice, see TMPDIR"
+    return f", and its blocks are shared only where Rivet sorts: {because}"
 
 
 def _apart(described: Described) -> Described:

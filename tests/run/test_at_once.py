@@ -194,6 +194,27 @@ def test_one_pass_over_a_table_is_shared(
 
 @pytest.mark.parametrize("engine", ["postgres"])
 @pytest.mark.parametrize(
+    ("more", "free", "why"),
+    [({"sort": "source"}, 10**12, "`sort: source`"), ({}, 0, "temporary files lack room")],
+)
+def test_it_is_said_why_blocks_are_not_shared(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, more: Any, free: int, why: str
+) -> None:
+    """Where the source sorts, though the table could be shared: what keeps Rivet from it."""
+    monkeypatch.setattr("rivet.source.postgres.session.LEAST_BLOCKS", 20)
+    monkeypatch.setattr("rivet.plan.sorting._IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr("rivet.preparing.windowed.free_bytes", lambda: free)
+    _create(database, index="SELECT 1")
+
+    told = settings(tmp_path, _at_once(database, 3), by_day(tmp_path / "tree", **more))
+    (planned,) = plan(told, listener=lambda _: None)
+
+    assert planned.block_ranges == 1
+    assert [line for line in planned.warnings if f"shared only where Rivet sorts: {why}" in line]
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+@pytest.mark.parametrize(
     "made",
     [
         pytest.param("CREATE VIEW v AS SELECT * FROM events", marks=pytest.mark.long),
