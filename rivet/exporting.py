@@ -40,7 +40,7 @@ class Context:
         retries: How often each is begun anew where the source failed in a way that may pass.
         keep_going: Whether other partitions are published where one fails.
         ledger: What the ledger's database keeps for their locks; None where the config names none.
-        workers: Scans that may be read at once.
+        parallel: Connections that may read at once.
     """
 
     source: Source
@@ -53,7 +53,7 @@ class Context:
     sleep: Callable[[float], None] = time.sleep
     ledger: Records | None = None
     keep_going: bool = True
-    workers: int = 1
+    parallel: int = 1
 
 
 def run_export(context: Context, export: ExportSettings) -> ExportOutcome:
@@ -108,11 +108,6 @@ def in_turn(
         return replace(outcome, warnings=(*outcome.warnings, *destination.warnings, *lock.warnings))
 
 
-def _readers(context: Context, export: ExportSettings) -> int:
-    """Count the connections that may share one scan."""
-    return 1 if export.scan == "single" else context.workers
-
-
 def _run(
     context: Context,
     export: ExportSettings,
@@ -130,8 +125,9 @@ def _run(
         if not reads_all(export):
             tree = read_tree(destination, described.layout)
             chosen = choose(session, export, described, tree)
-        ahead = snapshot.enter_context(ReadAhead(session, chosen.described, _readers(context, export)))
-        deals = must_count(export, context.workers, is_indexed=described.is_indexed)
+        shares = 1 if export.scan == "single" else context.parallel
+        ahead = snapshot.enter_context(ReadAhead(session, chosen.described, shares))
+        deals = must_count(export, context.parallel, is_indexed=described.is_indexed)
         if export.resume == "redo" and not deals:  # then all that is chosen is read, whatever stands there
             ahead.begin(export)
         tree = tree or read_tree(destination, described.layout)
@@ -159,7 +155,7 @@ def _run(
             tree=tree,
             settings_sha256=chunks_digest(sha256, export),
         )
-        prepared = shared(session, export, prepared, context.workers)
+        prepared = shared(session, export, prepared, context.parallel)
         # What writes and publishes takes its time to load, in which the source is at work.
         from rivet.attempt.attempt import Attempt
         from rivet.attempt.record import Record

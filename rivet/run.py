@@ -86,7 +86,7 @@ def run(
         sleep=sleep,
         ledger=lock_records(settings),
         keep_going=settings.on_error == "continue",
-        workers=settings.source.parallel,
+        parallel=settings.source.parallel,
     )
     outcomes: list[ExportOutcome] = []
     stopped = False

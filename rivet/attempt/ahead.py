@@ -32,12 +32,12 @@ class ReadAhead:
     """A scan that is begun before it is planned; leaving the context stops it if no one took it.
 
     Args:
-        readers: Connections that may share the blocks of a table which nobody sorts at the source.
+        parallel: Connections that may share the blocks of a table which nobody sorts at the source.
     """
 
-    def __init__(self, session: Session, described: Described, readers: int = 1) -> None:
+    def __init__(self, session: Session, described: Described, parallel: int = 1) -> None:
         self._session = session
-        self._readers = readers
+        self._parallel = parallel
         self._described = described
         self._begun: tuple[Scan, ExitStack, Batches] | None = None
         self.intake = Intake()
@@ -140,8 +140,8 @@ class ReadAhead:
         relation, column = described.relation, described.column
         if scan.sorter is Sorter.SOURCE or column is None:
             return self._session.read(relation, relation.columns, column, scan)
-        is_shared = self._readers > 1 and scan.reach is Reach.EVERYTHING
-        blocks = self._session.blocks(relation, self._readers) if is_shared else ()
+        is_shared = self._parallel > 1 and scan.reach is Reach.EVERYTHING
+        blocks = self._session.blocks(relation, self._parallel) if is_shared else ()
         scans = [replace(scan, blocks=own) for own in blocks] or [scan]
         first, *beside = (self._session.read(relation, relation.columns, column, one) for one in scans)
         order = Order(column.name, relation.primary_key)

@@ -23,18 +23,18 @@ def shared_scans(
     counts: Sequence[WindowCount],
     null_rows: int,
     *,
-    workers: int,
+    parallel: int,
     max_scan_rows: int,
     selection: Selection = EVERYTHING,
 ) -> tuple[Scan, ...]:
     """Cut selected windows into scans of about equal rows, several for each worker.
 
     >>> counts = [WindowCount(day, day + 1, "", 30_000) for day in range(8)]
-    >>> [(s.start, s.end, s.expected_rows) for s in shared_scans(counts, 0, workers=1, max_scan_rows=10**6)]
+    >>> [(s.start, s.end, s.expected_rows) for s in shared_scans(counts, 0, parallel=1, max_scan_rows=10**6)]
     [(0, 2, 60000), (2, 4, 60000), (4, 6, 60000), (6, 8, 60000)]
     """
     rows = sum(c.rows for c in counts if selection.holds(c.window)) + null_rows
-    share = max(LEAST_ROWS, -(-rows // (workers * _SCANS_EACH)))
+    share = max(LEAST_ROWS, -(-rows // (parallel * _SCANS_EACH)))
     return plan_scans(counts, null_rows, max_scan_rows=min(max_scan_rows, share), selection=selection)
 
 
@@ -55,9 +55,9 @@ def jobs_of(scans: Sequence[Scan]) -> tuple[tuple[Scan, ...], ...]:
     return tuple(sorted(jobs, key=_rows, reverse=True))
 
 
-def at_once(scans: Sequence[Scan], workers: int) -> int:
-    """Count the scans that are read at once."""
-    return max(1, min(workers, len(jobs_of(scans))))
+def at_once(scans: Sequence[Scan], parallel: int) -> int:
+    """Count the scans that are read at once, each by a worker."""
+    return max(1, min(parallel, len(jobs_of(scans))))
 
 
 def heavy_share(scans: Sequence[Scan], workers: int) -> int | None:

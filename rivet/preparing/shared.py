@@ -19,32 +19,32 @@ from rivet.wording import counted
 _SHAREABLE = [(Reach.EVERYTHING, Sorter.RIVET)]
 
 
-def must_count(export: ExportSettings, workers: int, *, is_indexed: bool) -> bool:
+def must_count(export: ExportSettings, parallel: int, *, is_indexed: bool) -> bool:
     """Tell whether windows must be counted, since their rows are to be dealt out."""
-    return workers > 1 and is_indexed and export.scan == "auto" and export.chunks is None
+    return parallel > 1 and is_indexed and export.scan == "auto" and export.chunks is None
 
 
-def shared(session: Session, export: ExportSettings, prepared: Prepared, workers: int) -> Prepared:
+def shared(session: Session, export: ExportSettings, prepared: Prepared, parallel: int) -> Prepared:
     """Cut the one scan of a plan into several that are read at once, or say why that is not done.
 
     Args:
         prepared: With its windows counted, where `must_count` says so.
-        workers: Scans that may be read at once.
+        parallel: Connections that may read at once.
     """
-    if workers == 1:
+    if parallel == 1:
         return prepared
     why = ""
     is_whole = [scan.reach for scan in prepared.scans] == [Reach.EVERYTHING]
-    if is_whole or must_count(export, workers, is_indexed=prepared.described.is_indexed):
-        prepared, why = _cut(session, export, prepared, workers)
-    number = at_once(prepared.scans, workers)
+    if is_whole or must_count(export, parallel, is_indexed=prepared.described.is_indexed):
+        prepared, why = _cut(session, export, prepared, parallel)
+    number = at_once(prepared.scans, parallel)
     if number > 1 and export.chunks is not None and not session.shares_moment:
         number, why = 1, "the chunks of a partition need one snapshot, which one connection has"
     ranges = 1
     if export.scan != "single" and [(s.reach, s.sorter) for s in prepared.scans] == _SHAREABLE:
-        ranges = max(1, len(session.blocks(prepared.described.relation, workers)))
-    why = "" if ranges > 1 else why + _why_unshared(session, export, prepared, workers)
-    told = [f"one scan at once, and {workers} were asked for: {why}"] if why and number == 1 else []
+        ranges = max(1, len(session.blocks(prepared.described.relation, parallel)))
+    why = "" if ranges > 1 else why + _why_unshared(session, export, prepared, parallel)
+    told = [f"one scan at once, and {parallel} were asked for: {why}"] if why and number == 1 else []
     share = heavy_share(prepared.scans, number)
     if number > 1 and share is not None:
         told.append(
@@ -56,12 +56,12 @@ def shared(session: Session, export: ExportSettings, prepared: Prepared, workers
     return replace(prepared, at_once=number, block_ranges=ranges, advice=(*prepared.advice, *told))
 
 
-def _why_unshared(session: Session, export: ExportSettings, prepared: Prepared, workers: int) -> str:
+def _why_unshared(session: Session, export: ExportSettings, prepared: Prepared, parallel: int) -> str:
     """Say why the blocks of a table are not shared, where they could be if Rivet sorted."""
     sorts_there = [(s.reach, s.sorter) for s in prepared.scans] == [(Reach.EVERYTHING, Sorter.SOURCE)]
     if not (sorts_there and prepared.sort_bytes) or export.scan == "single":
         return ""
-    if len(session.blocks(prepared.described.relation, workers)) < 2:
+    if len(session.blocks(prepared.described.relation, parallel)) < 2:
         return ""
     because = "`sort: source`"
     if export.sort != "source":
@@ -76,7 +76,7 @@ def _apart(described: Described) -> Described:
     return replace(described, relation=relation)
 
 
-def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: int) -> tuple[Prepared, str]:
+def _cut(session: Session, export: ExportSettings, prepared: Prepared, parallel: int) -> tuple[Prepared, str]:
     """Cut a scan of everything, or give it back, and why it stays whole."""
     described, probe = prepared.described, prepared.probe
     relation, column = described.relation, described.column
@@ -86,7 +86,7 @@ def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: 
     scans = shared_scans(
         prepared.counts or (),
         probe.null_partition_rows,
-        workers=workers,
+        parallel=parallel,
         max_scan_rows=choice.max_scan_rows if choice.way is Way.BOUNDED else export.max_scan_rows,
         selection=prepared.selection,
     )
@@ -102,7 +102,7 @@ def _cut(session: Session, export: ExportSettings, prepared: Prepared, workers: 
     sort_bytes = session.sort_bytes(relation, column, largest)
     if sort_bytes > export.max_sort_size_bytes:
         return prepared, f"each would have to sort about {sort_bytes:,} bytes, more than max_sort_size allows"
-    told = f"{counted(workers, 'connection')} may read at once, each by an index"
+    told = f"{counted(parallel, 'connection')} may read at once, each by an index"
     choice = Choice(Way.BOUNDED, told, choice.max_scan_rows)
     return replace(prepared, scans=scans, sort_bytes=sort_bytes, choice=choice), ""
 

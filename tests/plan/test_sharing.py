@@ -22,7 +22,7 @@ def test_each_window_is_read_by_one_scan_of_about_equal_rows(
     counts = [WindowCount(day, day + 1, str(day), int(chance.paretovariate(0.7))) for day in days]
     nulls, workers = chance.choice([0, 1, 500]), chance.randint(1, 8)
 
-    scans = shared_scans(counts, nulls, workers=workers, max_scan_rows=10**9)
+    scans = shared_scans(counts, nulls, parallel=workers, max_scan_rows=10**9)
 
     rows = sum(count.rows for count in counts) + nulls
     share = -(-rows // (workers * 4))
