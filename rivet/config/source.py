@@ -25,6 +25,7 @@ _URLS = ("url", "url_env", "url_file")
 _PARTS = ("host", "port", "user", "password", "password_env", "database")
 _WAYS = "write exactly one of url, url_env, url_file, or host, port, user, password_env and database"
 _SQLITE_WAYS = "write exactly one of path, url, url_env, url_file"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # A socket's path, a name or an IPv4 address, or an IPv6 address with or without a zone.
 _HOST = re.compile(r"/[^\0]*|[^\s/?#@,\\:\[\]]+|(?=[^:]*:[^:]*:)[0-9A-Fa-f:.]+(?:%\S+)?")
 
@@ -57,6 +58,7 @@ def source_settings(
         problems.append(place.problem((key,), message, "write one host"))
     tls, more = tls_settings(source.tls, source.type, location, place, directory)
     problems += more
+    problems += _misplaced(source, place)
     problems += _beside(source, place)
     if problems or location is None:
         return None, problems
@@ -72,6 +74,17 @@ def source_settings(
         exclude_none=True,
     )
     return replace(settings_of(location, tls, directory), **stated), []
+
+
+def _misplaced(source: Source, place: Place) -> list[Problem]:
+    """Refuse a URL, which may hold a password, where a name stands that everybody is told."""
+    hint = "write the URL into an environment variable, and name that in `url_env`"
+    named = (("user", source.user), ("database", source.database), ("path", source.path))
+    return [
+        place.problem((key,), "is a URL, and none belongs here", hint)
+        for key, value in named
+        if value is not None and _URL.match(value.strip())
+    ]
 
 
 def _beside(source: Source, place: Place) -> list[Problem]:

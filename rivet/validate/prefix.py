@@ -19,6 +19,7 @@ from rivet.config.settings import (
 from rivet.errors import ConfigError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_USERINFO = re.compile(r"//.*@", re.DOTALL)  # where some people write keys
 _STORES: dict[str, type[S3DestinationSettings | GcsDestinationSettings]] = {
     "s3": S3DestinationSettings,
     "gs": GcsDestinationSettings,
@@ -40,9 +41,10 @@ def place_of(prefix: str, cwd: Path) -> DestinationSettings:
     if scheme is None:
         return _directory(prefix, cwd)
     store = _STORES.get(scheme[1].lower())
+    told = _USERINFO.sub("//***@", prefix)
     if store is None:
         raise ConfigError(
-            f"--prefix: {prefix!r} has the unknown scheme {scheme[1]!r}",
+            f"--prefix: {told!r} has the unknown scheme {scheme[1]!r}",
             hint="write a path, s3://bucket/prefix or gs://bucket/prefix",
         )
     from rivet.config.stores import bucket_fault  # a path on this disk needs no model of a config
@@ -51,7 +53,7 @@ def place_of(prefix: str, cwd: Path) -> DestinationSettings:
     root = _tidied(key)
     if bucket_fault(bucket) is not None or root is None:
         raise ConfigError(
-            f"--prefix: {prefix!r} is no prefix in a bucket",
+            f"--prefix: {told!r} is no prefix in a bucket",
             hint=f"write it like {scheme[1].lower()}://bucket/lake/events/",
         )
     return store(bucket, root, "")

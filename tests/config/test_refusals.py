@@ -368,6 +368,24 @@ CASES = {
         "is missing",
         "write postgres, mysql or sqlite",
     ),
+    "a URL for a database": (
+        _source("type: postgres, host: h, user: u, database: '${env:U}'"),
+        "$.source.database",
+        "is a URL",
+        "name that in `url_env`",
+    ),
+    "a URL for a user": (
+        _source("type: mysql, host: h, user: 'mysql://u:s3cr3t@h/d', database: d"),
+        "$.source.user",
+        "is a URL",
+        "name that in `url_env`",
+    ),
+    "a URL for a path": (
+        _source("type: sqlite, path: 'postgresql://u:s3cr3t@h/d'"),
+        "$.source.path",
+        "is a URL",
+        "name that in `url_env`",
+    ),
     "no way": (_source("type: postgres"), "$.source", "names no database", "url_env"),
     "two ways": (
         _source("type: postgres, url_env: U, url_file: f"),

@@ -101,6 +101,8 @@ class TestOpens:
         ("s3://", "'s3://' is no prefix in a bucket", "write it like s3://bucket/lake/"),
         ("gs://b c/x", "'gs://b c/x' is no prefix in a bucket", "write it like gs://bucket/lake/"),
         ("S3://bucket/a/../b", "'S3://bucket/a/../b' is no prefix", "write it like s3://bucket/lake/"),
+        ("s3://K:pa/ss@b/x", "'s3://***@b/x' is no prefix in a bucket", "write it like s3://bucket/lake/"),
+        ("https://u:p@h/x", "'https://***@h/x' has the unknown scheme 'https'", "write a path, s3://"),
         ("abfs://x/y", "unknown scheme 'abfs'", "write a path, s3://"),
         ("file:///data", "unknown scheme 'file'", "write a path, s3://"),
         ("", "'' is no path", "write the path of a root"),
