@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rivet.errors import IntegrityError, ObjectNotFound
+from rivet.export.bits import bits_of
 from rivet.export.readable import WRITE_ANEW, ReadablePart
 
 _BATCH_ROWS = 65_536
@@ -66,12 +67,9 @@ def _equal(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
 
 def _exact(values: pa.Array) -> Iterator[pa.Array]:
     """Give what must be equal for values to be the same: of a list its lengths and elements."""
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    if pa.types.is_list(values.type):
-        yield values.value_lengths()
-        yield from _exact(values.flatten())
-    elif pa.types.is_floating(values.type):
-        yield values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    bits = bits_of(values)
+    if pa.types.is_list(bits.type):
+        yield bits.value_lengths()
+        yield from _exact(bits.flatten())
     else:
-        yield values
+        yield bits

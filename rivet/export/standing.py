@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rivet.errors import IntegrityError, ObjectNotFound, PlanError
+from rivet.export.bits import bits_of
 from rivet.export.cursor_values import cursor_values, reaches
 from rivet.export.readable import WRITE_ANEW, ReadablePart
 from rivet.plan.cursor import Cursor, CursorValue
@@ -140,18 +141,6 @@ def _in_one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _digests(rows: pa.RecordBatch, names: Sequence[str]) -> Iterator[bytes]:
-    columns = [_exact(rows.column(name)) for name in names]
+    columns = [bits_of(rows.column(name)).to_pylist() for name in names]
     for row in zip(*columns, strict=True):
         yield blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _exact(values: pa.Array) -> list[object]:
-    """Give values whose texts differ where the values do: moments and floats by their bits."""
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    kind = values.type
-    if pa.types.is_temporal(kind) or pa.types.is_floating(kind):
-        width = pa.int32() if kind.bit_width == 32 else pa.int64()
-        values = values.view(width)
-    exact: list[object] = values.to_pylist()
-    return exact
