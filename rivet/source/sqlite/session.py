@@ -136,12 +136,7 @@ class SqliteSession:
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
-        if not sorts(self._plan(relation, column, scan)):
-            return 0
-        examination = self._examined(own_relation(relation))
-        if scan.expected_rows is None or not examination.rows:
-            return examination.total_bytes
-        return examination.total_bytes * scan.expected_rows // examination.rows
+        return self._sort_bytes(self._plan(relation, column, scan), relation, scan)
 
     def blocks(
         self,
@@ -163,9 +158,9 @@ class SqliteSession:
     def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
         """Read the plan of a scan; what the table takes is what the probe has counted of its values."""
         examination = self._examined(own_relation(relation))
-        plan, sort_bytes = self._plan(relation, column, scan), self.sort_bytes(relation, column, scan)
+        plan = self._plan(relation, column, scan)
         rows = examination.rows if scan.expected_rows is None else scan.expected_rows
-        return estimate_of(plan, rows, sort_bytes, examination.total_bytes)
+        return estimate_of(plan, rows, self._sort_bytes(plan, relation, scan), examination.total_bytes)
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
@@ -210,6 +205,14 @@ class SqliteSession:
         statement = self._statement(own_relation(relation), relation.columns, column, scan)
         rows = self._rows(f"EXPLAIN QUERY PLAN {statement}", f"cannot plan {relation.label}")
         return [detail for *_, detail in rows]
+
+    def _sort_bytes(self, plan: Sequence[str], relation: Relation, scan: Scan) -> int:
+        if not sorts(plan):
+            return 0
+        examination = self._examined(own_relation(relation))
+        if scan.expected_rows is None or not examination.rows:
+            return examination.total_bytes
+        return examination.total_bytes * scan.expected_rows // examination.rows
 
     def _separator_of(self, relation: SqliteRelation, column: Column) -> str | None:
         return self._examined(relation).spans[column.name].separator
