@@ -111,7 +111,11 @@ def value_advice(columns: Sequence[Column], engine: str) -> list[str]:
 def source_advice(
     column: Column | None, *, indexed: bool, table: str | None, primary_key: Sequence[str]
 ) -> list[str]:
-    """Warn of what the source lacks."""
+    """Warn of what the source lacks.
+
+    Args:
+        column: The partition column, in whose order the rows are asked for; None where they are not.
+    """
     lines = []
     if column is not None and not indexed:
         whole = "all rows of the query, which have" if table is None else "the whole table, which has"

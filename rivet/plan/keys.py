@@ -37,15 +37,20 @@ def require_index(
     Raises:
         PlanError: With the index to create, or the columns to add.
     """
-    if not leading(key, equal, indexes):
-        known = "; ".join(f"{i.name} ({', '.join(i.columns)})" for i in indexes) or "none that could serve"
-        raise PlanError(
-            f"{where}: no index of table {table!r} leads with {', '.join(key)} in this order, but: {known}",
-            hint=f"create one on ({', '.join(key)}), or name the columns with which an index begins",
-        )
     unique = [i.columns[: i.unique] for i in indexes if i.unique]
-    if not any(set(columns) <= {*key, equal} for columns in unique):
-        missing = [c for c in min(unique, key=len, default=()) if c not in key]
+    is_unique = any(set(columns) <= {*key, equal} for columns in unique)
+    missing = [] if is_unique else [c for c in min(unique, key=len, default=()) if c not in key]
+    if not leading(key, equal, indexes):
+        known = "; ".join(f"{i.name} ({', '.join(i.columns)})" for i in indexes)
+        seen = f", but: {known}" if known else "; it has none that could serve"
+        a_new = "one" if is_unique or missing else "a unique one"
+        named = " and name these columns" if missing else ""
+        raise PlanError(
+            f"{where}: no index of table {table!r} leads with {', '.join(key)} in this order{seen}",
+            hint=f"create {a_new} on ({', '.join([*key, *missing])}){named}"
+            + (", or name the columns with which an index begins" if known else ""),
+        )
+    if not is_unique:
         raise PlanError(
             f"{where}: several rows of table {table!r} may have the same {', '.join(key)}, and a page that "
             "ended between them would lose some",

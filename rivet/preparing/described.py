@@ -29,6 +29,7 @@ class Described:
         column: The partition column, or None.
         cursor: What tells when a row was last changed, in `mode: incremental`; else None.
         unique_key: Names of the columns that no two rows share, where the config says so.
+        in_chunks: Many queries read each partition, which follow something else than the partition column.
     """
 
     relation: Relation
@@ -37,6 +38,7 @@ class Described:
     layout: Layout
     cursor: Cursor | None = None
     unique_key: tuple[str, ...] = ()
+    in_chunks: bool = False
 
     @property
     def axis(self) -> Axis | None:
@@ -64,11 +66,12 @@ class Described:
     def advice(self) -> list[str]:
         """List all that a user should know before the first run."""
         relation = self.relation
+        sorted_by = None if self.in_chunks else self.column
         return [
             *self.run_advice,
             *reader_advice(self.written, self.layout),
             *source_advice(
-                self.column, indexed=self.is_indexed, table=relation.table, primary_key=relation.primary_key
+                sorted_by, indexed=self.is_indexed, table=relation.table, primary_key=relation.primary_key
             ),
         ]
 
@@ -115,7 +118,8 @@ def describe(session: Session, export: ExportSettings, consistency: str | None) 
     unique_key = tuple(
         resolve_column(relation.columns, name, where, left_out=export.exclude).name for name in key_names
     )
-    return Described(relation, session.engine, column, layout, cursor, unique_key)
+    in_chunks = export.chunks is not None
+    return Described(relation, session.engine, column, layout, cursor, unique_key, in_chunks)
 
 
 def _cursor(

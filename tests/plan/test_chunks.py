@@ -175,8 +175,17 @@ def test_a_key_is_served_by_an_index_that_begins_with_it(key: tuple[str, ...]) -
 @pytest.mark.parametrize(
     ("key", "message", "hint"),
     [
-        (("name",), "no index of table 't' leads with name", "create one on (name)"),
-        (("name", "tenant"), "leads with name, tenant in this order", "create one on"),
+        (
+            ("name",),
+            "no index of table 't' leads with name",
+            "create one on (name, id) and name these columns",
+        ),
+        (("name", "id"), "leads with name, id in this order, but: ", "create one on (name, id), or name"),
+        (
+            ("name", "tenant"),
+            "leads with name, tenant in this order",
+            "create one on (name, tenant), or name",
+        ),
         (("day",), "several rows of table 't' may have the same day", "write [day, id]"),
         (("tenant",), "may have the same tenant", "write [tenant, id]"),
     ],
@@ -188,6 +197,14 @@ def test_a_key_that_no_index_serves_is_refused(key: tuple[str, ...], message: st
 
     assert message in str(refused.value)
     assert hint in (refused.value.hint or "")
+
+
+def test_a_key_of_a_table_without_indexes_wants_a_unique_one() -> None:
+    """The index to create is one that serves at once."""
+    with pytest.raises(PlanError) as refused:
+        require_index(("name",), None, [], "t", "$")
+
+    assert refused.value.hint == "create a unique one on (name)"
 
 
 def test_an_index_may_begin_with_a_column_of_one_value() -> None:
