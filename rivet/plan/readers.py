@@ -108,7 +108,7 @@ def _of_doubled(p: Partitioning) -> _Told:
 
 def _of_key(p: Partitioning) -> _Told:
     """Tell who takes the key or its values for something else."""
-    name = repr(p.column)
+    name = repr(p.key)
     yield from _of_signs(p)
     if p.key != p.key.lower():
         yield "Athena", f"finds no key that is not in lower case: {_RENAME}"

@@ -84,8 +84,8 @@ def test_a_key_with_the_name_of_its_column_hides_values(
 
 
 def test_nothing_hides_a_column_that_is_not_in_the_files() -> None:
-    """A column that was dropped has the key's name, and comes from the path alone."""
-    said = _only(_said(column="at", key="at", in_files=False))
+    """A column that was dropped comes from the path alone, under the key's name."""
+    said = _only(_said(column="created_on", key="at", in_files=False))
 
     assert said == {
         "pyarrow": ["gives 'at' as text: declare it with partitioning(pa.schema(…), flavor='hive')"],
