@@ -288,7 +288,7 @@ class Attempt:
             scans_at_once=self._prepared.at_once,
             block_ranges=self._prepared.block_ranges,
             scan_rows=self._prepared.scan_rows,
-            consistency=ending.consistency.value,
+            consistency=finished.source.consistency,
             warnings=tuple(self._warnings),
             error=error,
             hint=hint,

@@ -66,6 +66,7 @@ def test_only_the_selected_windows_change(
         assert_valid(root)
         export = export_file(root)
         assert (export["status"], export["source"]["consistency"]) == ("complete", "none")
+        assert outcome.consistency == "none"
         assert (export["source_rows"], export["source_null_rows"]) == (None, None)
         after = _runs(root)
         assert {label: after[label] for label in after if label not in labels} == {
