@@ -25,6 +25,7 @@ MAX_NOTES_OF_A_KIND = 5
 _RUN_AGAIN = (
     "a table that was written to since the tree's run differs: run the export again, then compare again"
 )
+_VANISHED = "; of partitions that are gone, vanished: remove or keep says what becomes"
 
 
 def findings_table(verdict: Verdict) -> list[str]:
@@ -141,11 +142,16 @@ def validate_lines(outcome: ValidateOutcome) -> list[str]:
     return lines
 
 
+def _mend(comparison: Comparison) -> str:
+    found = {(d.level, d.code) for d in comparison.differences}
+    return _RUN_AGAIN + (_VANISHED if (Level.ERROR, Code.SOURCE_VANISHED) in found else "")
+
+
 def validate_error_lines(outcomes: Sequence[ValidateOutcome]) -> list[str]:
     """Tell what could not be read, and what mends counts that differ; empty where all is well."""
     problems = [Problem(o.name or "", o.error, o.hint) for o in outcomes if o.error is not None]
     problems += [
-        Problem(o.name or "", "not as many rows as the source", _RUN_AGAIN)
+        Problem(o.name or "", "not as many rows as the source", _mend(o.comparison))
         for o in outcomes
         if o.comparison is not None and not o.comparison.passed
     ]

@@ -242,7 +242,13 @@ def test_a_comparison_lists_partitions_with_both_counts() -> None:
             "09:00:00Z in shop at db:5432, the tree is of 2023-01-02 03:04:05Z"
         ),
     ]
-    assert validate_error_lines([outcome])[0] == "Error: events: not as many rows as the source"
+    told = "Error: events: not as many rows as the source"
+    assert validate_error_lines([outcome])[0] == told
+    assert "vanished" not in validate_error_lines([outcome])[1]
+    gone = tuple(replace(d, level=Level.ERROR) for d in COMPARISON.differences)
+    of_gone = validate_error_lines([replace(outcome, comparison=replace(COMPARISON, differences=gone))])
+    assert of_gone[0] == told
+    assert of_gone[1].endswith("vanished: remove or keep says what becomes")
 
     agreed = replace(outcome, exit_code=0, comparison=replace(COMPARISON, differences=()))
     assert validate_lines(agreed)[1:] == [
