@@ -41,9 +41,7 @@ def _export_lines(export: ExportOutcome) -> list[str]:
     nulls = f" ({export.null_rows:,} with NULL)" if export.null_rows else ""
     facts = [
         f"{counted(export.rows, 'row')}{nulls} in {counted(export.partitions, 'partition')}",
-        counted(export.scans, "scan")
-        + rows_each(export.scan_rows, export.scans_at_once)
-        + shared_by(export.block_ranges),
+        *_scans(export),
         *([f"consistency {export.consistency}"] if export.consistency else []),
         duration(export.duration_seconds),
     ]
@@ -68,6 +66,14 @@ def _export_lines(export: ExportOutcome) -> list[str]:
     if export.verdict is not None:
         lines.append(f"  validation {verdict_line(export.verdict)}")
     return lines
+
+
+def _scans(export: ExportOutcome) -> list[str]:
+    """Say in how many queries the source was read; nothing where it was not, as parts are merged."""
+    if export.reading is None and not export.scans:
+        return []
+    each = rows_each(export.scan_rows, export.scans_at_once)
+    return [counted(export.scans, "scan") + each + shared_by(export.block_ranges)]
 
 
 def _reading(reading: Reading) -> str:

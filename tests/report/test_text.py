@@ -47,6 +47,11 @@ def test_scans_at_once_are_told_with_their_rows() -> None:
     assert " 2 scans of 5 to 1,000 rows, 2 at once, over 3 connections, sorting about" in planned
 
 
+def test_what_is_merged_names_no_scan() -> None:
+    """No source is read for it."""
+    assert ", 0 scans" not in run_lines(run_of(replace(COMPLETE, scans=0)))[0]
+
+
 def test_failed_and_skipped_exports_are_told_apart() -> None:
     """A failure is an error with its mend; an export that never ran says why, and is no error."""
     outcome = run_of(FAILED, SKIPPED)
