@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Collection, Sequence
 
+from rivet.plan.cursor import Cursor
 from rivet.plan.layout import Layout
 from rivet.plan.readers import hides_values
 from rivet.plan.schema import MAX_DECIMAL_DIGITS, Column, Fidelity, Kind
@@ -123,3 +124,16 @@ def source_advice(
     if table is not None and not primary_key:
         lines.append("no primary key: rows with equal dates may come in another order in another run")
     return lines
+
+
+def cursor_advice(cursor: Cursor | None, indexed: Collection[str]) -> list[str]:
+    """Warn of a cursor that no index serves.
+
+    Args:
+        indexed: Columns that lead an index.
+    """
+    columns = [] if cursor is None else [c for c in (cursor.column, cursor.fallback) if c is not None]
+    lacking = [repr(column.name) for column in columns if column.name not in indexed]
+    if not lacking:
+        return []
+    return [f"no index leads with {' nor with '.join(lacking)}: changes are looked for among all rows"]

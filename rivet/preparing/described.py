@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rivet.config.read_settings import IncrementalSettings
 from rivet.config.settings import ExportSettings
 from rivet.errors import SourceError, SourceUnavailable
-from rivet.plan.advice import key_advice, reader_advice, source_advice, zone_advice
+from rivet.plan.advice import cursor_advice, key_advice, reader_advice, source_advice, zone_advice
 from rivet.plan.calendar import Granularity
 from rivet.plan.cursor import Cursor, lagging, require_alike, require_ordered
 from rivet.plan.layout import Layout, Partitioning
@@ -73,6 +73,7 @@ class Described:
             *source_advice(
                 sorted_by, indexed=self.is_indexed, table=relation.table, primary_key=relation.primary_key
             ),
+            *cursor_advice(self.cursor, relation.indexed),
         ]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rivet.run import check, plan
+from tests.run.changing import by_change, make_orders
 from tests.run.nights import make_events
 from tests.run.running import by_day, run_well, settings
 from tests.servers.database import Database
@@ -58,3 +59,21 @@ def test_rows_that_are_hidden_are_told_by_a_check_and_by_each_run(
     assert (outcome.rows, outcome.warnings) == (1, (line,))
     config = settings(tmp_path, postgres_database.source, export)
     assert line in check(config, listener=lambda _: None)[0].warnings
+
+
+def test_a_plan_and_a_check_warn_of_a_cursor_without_an_index(
+    tmp_path: Path, sqlite_database: SqliteDatabase
+) -> None:
+    """Every run would pass over the table for what has changed; where an index serves it they are silent."""
+    make_orders(sqlite_database, "sqlite")
+    config = settings(tmp_path, sqlite_database.source, by_change(tmp_path / "tree"))
+
+    def warned() -> list[bool]:
+        (planned,), (checked,) = plan(config, listener=lambda _: None), check(config, listener=lambda _: None)
+        line = "no index leads with 'updated_at': changes are looked for among all rows"
+        return [line in planned.warnings, line in checked.warnings]
+
+    before = warned()
+    sqlite_database.execute("CREATE INDEX by_change ON orders (updated_at)")
+
+    assert (before, warned()) == ([True, True], [False, False])
