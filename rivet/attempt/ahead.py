@@ -22,6 +22,7 @@ from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.sorting import choose_sorter
 from rivet.plan.unrepresentable import nulled_columns
 from rivet.preparing.described import Described
+from rivet.preparing.windowed import may_split
 from rivet.source.protocol import Batches, Session
 
 # An estimate may be wrong by so much before a scan is begun that the probe then splits.
@@ -152,16 +153,16 @@ class ReadAhead:
         described, relation = self._described, self._described.relation
         if export.chunks is not None or export.unrepresentable == "null" or export.scan == "per_partition":
             return None
-        may_split = export.scan == "auto" and described.is_indexed and described.is_steady
+        is_split = may_split(export, described)
         doubtful = (relation.estimated_rows or 0) * _DOUBT > export.max_scan_rows
-        if may_split and (doubtful or export.max_scan_seconds is not None):
+        if is_split and (doubtful or export.max_scan_seconds is not None):
             return None
         whole = Scan(Reach.EVERYTHING)
         if described.column is None:
             return whole
         sort_bytes = self._session.sort_bytes(relation, described.column, whole)
         limit = export.max_sort_size_bytes
-        if may_split and sort_bytes > limit:
+        if is_split and sort_bytes > limit:
             return None
         advised, free = self._session.advised_sorter, free_bytes()
         sorter = choose_sorter(export.sort, advised, sort_bytes, free_bytes=free, max_sort_bytes=limit)

@@ -31,6 +31,11 @@ from rivet.source.protocol import Probe, Session
 from rivet.wording import counted
 
 
+def may_split(export: ExportSettings, described: Described) -> bool:
+    """Tell whether what one scan would read may be read by several, each by an index, in one snapshot."""
+    return export.scan == "auto" and described.is_steady and described.is_indexed
+
+
 class Windowing:
     """The planning of one partitioned export, which counts windows once where anything needs them."""
 
@@ -165,8 +170,7 @@ class Windowing:
         """Hold the largest sort within the limit, by smaller scans where an index serves them."""
         limit = self._export.max_sort_size_bytes
         size = self._largest_sort(scans)
-        may_split = self._export.scan == "auto" and self._described.is_steady and self._described.is_indexed
-        if size > limit and may_split:
+        if size > limit and may_split(self._export, self._described):
             rows = max(1, (largest_of(scans).expected_rows or 0) * limit // (2 * size))
             why = f"in one, about {size:,} bytes would have to be sorted, more than max_sort_size allows"
             choice, scans = Choice(Way.BOUNDED, why, rows), self._several(rows)
