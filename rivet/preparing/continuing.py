@@ -92,17 +92,13 @@ def with_kept_chunks(
         chunks = list(group)
         path = _path(prepared, chunks[0])
         pages = [s for s in chunks if isinstance(s.chunk, ChunkPage)]
+        others = [s for s in chunks if not isinstance(s.chunk, ChunkPage)]
         chain = list(left.chain(path)) if pages else []
         resumed, kept = _resumed_pages(session, export, prepared, pages, chain)
         if pages and not kept and left.has(path, (_PAGE,)):
             advice.append(f"the rows of {path or 'the export'!r} have changed, so all of it is read again")
-        taken.update(kept)
-        scans += resumed
-        for scan in (s for s in chunks if not isinstance(s.chunk, ChunkPage)):
-            scans.append(scan)
-            found = None if scan.chunk is None else left.whole((path, chunk_name(scan)))
-            if found is not None and found.note.row_count == scan.expected_rows:
-                taken[scan] = found
+        scans += [*resumed, *others]
+        taken |= {**kept, **_unchanged(left, path, others)}
     return replace(
         prepared,
         scans=tuple(scans),
@@ -110,6 +106,16 @@ def with_kept_chunks(
         left_by=left.runs,
         advice=(*prepared.advice, *advice, *_told(taken.values())),
     )
+
+
+def _unchanged(left: _Left, path: str, scans: Iterable[Scan]) -> dict[Scan, KeptChunk]:
+    """Give the chunks that are left, but for pages, of which the source has as many rows as were read."""
+    found = {s: left.whole((path, chunk_name(s))) for s in scans if s.chunk is not None}
+    return {
+        scan: kept
+        for scan, kept in found.items()
+        if kept is not None and kept.note.row_count == scan.expected_rows
+    }
 
 
 def _begun_runs(tree: Tree) -> list[str]:
