@@ -276,8 +276,8 @@ def _plan(invocation: Invocation, config: Path, exports: Sequence[str], asked: A
 
 
 def _planned(invocation: Invocation, outcomes: Sequence[PlanOutcome], lines: Sequence[str]) -> Ending:
-    from rivet.report.document import planned_export
     from rivet.report.planned import plan_error_lines
+    from rivet.report.planned_document import planned_export
 
     exit_code = worst_exit_code([o.exit_code for o in outcomes])
     return Ending(

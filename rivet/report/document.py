@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from rivet.errors import Problem
-from rivet.ledger.entries import HistoryEntry
-from rivet.manifest.verdict import Verdict
-from rivet.manifest.verify_source import Comparison
-from rivet.outcome import ExportOutcome, PlanOutcome, Reading, ValidateOutcome
-from rivet.plan.calendar import Granularity
-from rivet.plan.chunks import Chunk, ChunkPage, ChunkRange
-from rivet.plan.scans import Scan
-from rivet.plan.schema import schema_json
-from rivet.plan.ways import Choice
-from rivet.plan.windows import Axis
+
+if TYPE_CHECKING:  # each command ends with a document, and few of them plan, compare or look back
+    from rivet.ledger.entries import HistoryEntry
+    from rivet.manifest.verdict import Verdict
+    from rivet.manifest.verify_source import Comparison
+    from rivet.outcome import ExportOutcome, Reading, ValidateOutcome
+    from rivet.plan.ways import Choice
 
 Document: TypeAlias = dict[str, object]
 
@@ -70,7 +67,7 @@ def run_export(outcome: ExportOutcome) -> Document:
         "destination": outcome.destination,
         "rows": outcome.rows,
         "null_rows": outcome.null_rows,
-        "unrepresentable_rows": _counts(outcome.unrepresentable_rows),
+        "unrepresentable_rows": counts(outcome.unrepresentable_rows),
         "partitions": outcome.partitions,
         "partitions_written": outcome.partitions_written,
         "partitions_unchanged": outcome.partitions_unchanged,
@@ -89,53 +86,6 @@ def run_export(outcome: ExportOutcome) -> Document:
         "error": outcome.error,
         "hint": outcome.hint,
         "verdict": verdict(outcome.verdict) if outcome.verdict else None,
-    }
-
-
-def planned_export(outcome: PlanOutcome) -> Document:
-    """Turn what `plan` or `check` found out about one export into JSON types."""
-    partitions = outcome.partitions
-    return {
-        "name": outcome.name,
-        "exit_code": outcome.exit_code,
-        "destination": outcome.destination,
-        "source": outcome.source,
-        "engine": outcome.engine,
-        "consistency": outcome.consistency,
-        "columns": [
-            {**column, "fidelity": c.fidelity.value}
-            for column, c in zip(schema_json(outcome.columns), outcome.columns, strict=True)
-        ],
-        "primary_key": list(outcome.primary_key),
-        "partition": _partitioning(outcome),
-        "indexed": outcome.indexed,
-        "rows": outcome.rows,
-        "null_rows": outcome.null_rows,
-        "unrepresentable_rows": _counts(outcome.unrepresentable_rows),
-        "minimum": outcome.minimum,
-        "maximum": outcome.maximum,
-        "partition_count": None if partitions is None else len(partitions),
-        "partitions": None
-        if partitions is None
-        else [
-            {"value": p.value, "path": p.path, "expected_rows": p.expected_rows, "chunks": p.chunks}
-            for p in partitions
-        ],
-        "partitions_unread": outcome.partitions_unread,
-        "selected_by": outcome.selected_by,
-        "scans": None if outcome.scans is None else [_scan(s, _axis(outcome)) for s in outcome.scans],
-        "scans_at_once": outcome.scans_at_once,
-        "block_ranges": outcome.block_ranges,
-        "sort_bytes": outcome.sort_bytes,
-        "choice": None if outcome.choice is None else _choice(outcome.choice),
-        "estimate": None if outcome.estimate is None else asdict(outcome.estimate),
-        "writable": outcome.writable,
-        "readers": None
-        if outcome.readers is None
-        else {r: list(said) for r, said in outcome.readers.items()},
-        "warnings": list(outcome.warnings),
-        "error": outcome.error,
-        "hint": outcome.hint,
     }
 
 
@@ -211,13 +161,14 @@ def comparison(found: Comparison) -> Document:
     }
 
 
-def _choice(choice: Choice) -> Document:
-    return {"way": choice.way.value, "why": choice.why}
+def choice(made: Choice) -> Document:
+    """Turn the choice of a way into JSON types."""
+    return {"way": made.way.value, "why": made.why}
 
 
 def _reading(reading: Reading) -> Document:
     return {
-        "choice": _choice(reading.choice),
+        "choice": choice(reading.choice),
         "sorter": None if reading.sorter is None else reading.sorter.value,
         "rows": reading.rows,
         "seconds": round(reading.seconds, 3),
@@ -226,8 +177,9 @@ def _reading(reading: Reading) -> Document:
     }
 
 
-def _counts(counts: Mapping[str, int] | None) -> Document | None:
-    return None if counts is None else dict(counts)
+def counts(by_column: Mapping[str, int] | None) -> Document | None:
+    """Turn counts into JSON types, None where nothing was counted."""
+    return None if by_column is None else dict(by_column)
 
 
 def _ends(ends: tuple[int, int]) -> Document:
@@ -236,48 +188,3 @@ def _ends(ends: tuple[int, int]) -> Document:
 
 def _errors(problems: Sequence[Problem]) -> list[Document]:
     return [{"path": p.path or None, "message": p.message, "hint": p.hint} for p in problems]
-
-
-def _partitioning(outcome: PlanOutcome) -> Mapping[str, object] | None:
-    if outcome.partition_column is None:
-        return None
-    return {
-        "column": outcome.partition_column,
-        "key": outcome.partition_key,
-        "granularity": outcome.granularity,
-        "timezone": outcome.timezone,
-    }
-
-
-def _axis(outcome: PlanOutcome) -> Axis | None:
-    kinds = [c.type.kind for c in outcome.columns if c.name == outcome.partition_column]
-    return Axis(kinds[0], Granularity(outcome.granularity)) if kinds and outcome.granularity else None
-
-
-def _scan(scan: Scan, axis: Axis | None) -> Document:
-    def text(bound: int | None) -> str | None:
-        return None if bound is None or axis is None else axis.format(bound)
-
-    return {
-        "reach": scan.reach.value,
-        "start": text(scan.start),
-        "end": text(scan.end),
-        "expected_rows": scan.expected_rows,
-        "sorter": scan.sorter.value,
-        "chunk": None if scan.chunk is None else _chunk(scan.chunk),
-    }
-
-
-def _chunk(chunk: Chunk) -> Document:
-    columns = chunk.key if isinstance(chunk, ChunkPage) else chunk.columns
-    names = [column.name for column in columns]
-    if not isinstance(chunk, ChunkRange):
-        return {"kind": "page" if isinstance(chunk, ChunkPage) else "nulls", "columns": names}
-    line = chunk.line
-    # Behind the last value of a calendar or a type there is none that could be written.
-    return {
-        "kind": "range",
-        "columns": names,
-        "minimum": line.format(chunk.start),
-        "maximum": line.format(chunk.end - 1),
-    }

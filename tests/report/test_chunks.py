@@ -8,8 +8,8 @@ from rivet.outcome import PlannedPartition
 from rivet.plan.chunks import ChunkNulls, ChunkPage, ChunkRange, Line
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, ColumnType, Kind
-from rivet.report.document import planned_export
 from rivet.report.planned import plan_lines
+from rivet.report.planned_document import planned_export
 from tests.report.outcomes import PLAN
 
 ID = Column("id", ColumnType(Kind.UINT64), "bigint unsigned")

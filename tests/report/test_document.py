@@ -11,7 +11,8 @@ from rivet.errors import Problem
 from rivet.manifest.verdict import Verdict
 from rivet.manifest.verify_source import Comparison
 from rivet.outcome import ExportOutcome, PlanOutcome, ValidateOutcome
-from rivet.report.document import document, failed_too, planned_export, run_export, validated_export
+from rivet.report.document import document, failed_too, run_export, validated_export
+from rivet.report.planned_document import planned_export
 from tests.report.outcomes import COMPARISON, COMPLETE, FAILED, PLAN, VERDICT
 
 
