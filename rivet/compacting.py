@@ -26,7 +26,7 @@ from rivet.exporting import Context, in_turn
 from rivet.lock.turn import Turn
 from rivet.manifest.codec import MAX_BYTES, DecodeError, decode_export
 from rivet.manifest.model import ExportFile, Manifest, PartitionEntry
-from rivet.outcome import ExportOutcome
+from rivet.outcome import ExportOutcome, changes_of
 from rivet.plan.calendar import Granularity
 from rivet.plan.cursor import Cursor
 from rivet.plan.layout import Layout, Partition, Partitioning
@@ -220,6 +220,7 @@ class _Compaction:
             partitions=len(export.partitions),
             partitions_written=written,
             partitions_unread=len(export.partitions) - written,
+            changes=changes_of(export, self._context.run_id),
             bytes_written=bytes_written,
             consistency=export.source.consistency,
             warnings=tuple(warnings),

@@ -5,10 +5,11 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rivet.ledger.entries import ChangeEntry, HistoryEntry
+from rivet.manifest.model import ExportFile, PartitionEntry
 from rivet.manifest.verdict import Verdict
 from rivet.manifest.verify_source import Comparison
 from rivet.plan.estimate import Estimate
@@ -96,6 +97,21 @@ class ExportOutcome:
     error: str | None = None
     hint: str | None = None
     verdict: Verdict | None = None
+
+
+def changes_of(
+    export: ExportFile, run_id: str, removed: Iterable[PartitionEntry] = ()
+) -> tuple[ChangeEntry, ...]:
+    """List the partitions that a run has published, and those that it has removed.
+
+    Args:
+        export: The export file as the run has left it.
+    """
+    published = (p for p in export.partitions if p.run_id == run_id)
+    return (
+        *(ChangeEntry(p.value, "written", p.row_count, p.size_bytes) for p in published),
+        *(ChangeEntry(p.value, "removed") for p in removed),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,9 @@ from rivet.export.scan import Account, prove, prove_windows
 from rivet.export.split import Splitter
 from rivet.export.stage import Stager
 from rivet.export.workers import run_at_once
-from rivet.ledger.entries import ChangeEntry
 from rivet.lock.turn import Turn
 from rivet.manifest.model import PartitionEntry
-from rivet.outcome import ExportOutcome, Reading, worst_exit_code
+from rivet.outcome import ExportOutcome, Reading, changes_of, worst_exit_code
 from rivet.plan.changes import changed_columns
 from rivet.plan.scans import Scan
 from rivet.plan.windows import NULL_VALUE
@@ -273,14 +272,7 @@ class Attempt:
             partitions_removed=published.removed,
             partitions_kept=len(vanished.keep),
             partitions_unread=sum(not prepared.is_selected(e) for e in self._tree.entries.values()),
-            changes=(
-                *(
-                    ChangeEntry(p.value, "written", p.row_count, p.size_bytes)
-                    for p in finished.partitions
-                    if p.run_id == self._record.run_id
-                ),
-                *(ChangeEntry(p.value, "removed") for p in vanished.remove),
-            ),
+            changes=changes_of(finished, self._record.run_id, vanished.remove),
             unrepresentable_rows=finished.unrepresentable_rows,
             bytes_written=published.bytes_written,
             scans=len(prepared.queries),

@@ -71,6 +71,22 @@ def test_runs_are_shown_the_latest_first(
     assert len(run_command(capsys, "history", "--limit", "1", "--json").exports) == 1
 
 
+def test_a_merge_lists_the_partitions_that_it_published(
+    events: SqliteDatabase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`rivet compact` publishes, too, and leaves alone what no run has added to."""
+    export = by_day(tmp_path / "out", mode="incremental", strategy="append", cursor_column="id")
+    config = write_config(tmp_path, events.source, export)
+    run_command(capsys, "run", "--config", config)
+    events.execute("INSERT INTO events (created_at) VALUES ('2023-01-03 11:00:00')")
+    run_command(capsys, "run", "--config", config)
+    assert run_command(capsys, "compact", "--config", config).exit_code == 0
+
+    latest = run_command(capsys, "history", "--json").exports[0]
+
+    assert (latest["scans"], _changes(latest)) == (0, [("2023-01-03", "written", 2)])
+
+
 def test_only_the_exports_of_a_config(
     events: SqliteDatabase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
