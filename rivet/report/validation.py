@@ -25,6 +25,8 @@ MAX_NOTES_OF_A_KIND = 5
 _RUN_AGAIN = (
     "a table that was written to since the tree's run differs: run the export again, then compare again"
 )
+_OF_A_RUN = (Code.EXPORT_PARTIAL, Code.EXPORT_UNFINISHED, Code.PARTITION_FAILED, Code.PARTITION_UNFINISHED)
+_FINISH = "run the export again: it finishes or undoes what was begun; what is found then is of no run"
 _VANISHED = "; of partitions that are gone, vanished: remove or keep says what becomes"
 
 
@@ -148,8 +150,15 @@ def _mend(comparison: Comparison) -> str:
 
 
 def validate_error_lines(outcomes: Sequence[ValidateOutcome]) -> list[str]:
-    """Tell what could not be read, and what mends counts that differ; empty where all is well."""
+    """Tell what could not be read, and what mends a run's leavings and counts that differ; else empty."""
     problems = [Problem(o.name or "", o.error, o.hint) for o in outcomes if o.error is not None]
+    problems += [
+        Problem(o.name or "", "a run has not ended, or has not published everything", _FINISH)
+        for o in outcomes
+        if o.verdict is not None
+        and not o.verdict.passed
+        and any(finding.code in _OF_A_RUN for finding in o.verdict.findings)
+    ]
     problems += [
         Problem(o.name or "", "not as many rows as the source", _mend(o.comparison))
         for o in outcomes

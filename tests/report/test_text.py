@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from rivet.errors import ConfigError, Problem
-from rivet.manifest.verdict import Finding, Level
+from rivet.manifest.verdict import Code, Finding, Level
 from rivet.outcome import PlannedPartition, PlanOutcome, ValidateOutcome
 from rivet.plan.schema import Column, ColumnType, Fidelity, Kind
 from rivet.report.errors import error_lines, problems_of
@@ -230,6 +232,22 @@ def test_a_clean_tree_passes_in_one_line() -> None:
     assert validate_lines(ValidateOutcome(None, "out/", 0, clean)) == [
         "out/: passed at quick depth: 2 partitions, 3 parts, 10 rows, 2.0 kB"
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_of_a_run"),
+    [(Code.EXPORT_UNFINISHED, True), (Code.EXPORT_PARTIAL, True), (Code.UNLISTED_FILE, False)],
+)
+def test_a_verdict_on_what_a_run_has_left_says_to_run_again(code: Code, *, is_of_a_run: bool) -> None:
+    """A killed run leaves errors that the same command mends; of other errors that is not said."""
+    damaged = Finding(Level.ERROR, Code.UNLISTED_PARQUET, "d=2023-01-01/b.parquet", "no manifest lists it")
+    failed = replace(VERDICT, findings=(damaged, Finding(Level.NOTE, code, "x", "told")))
+    expected = ["Error: events: a run has not ended, or has not published everything"] if is_of_a_run else []
+
+    assert validate_error_lines([ValidateOutcome("events", "/out/events/", 4, failed)])[:1] == expected
+
+    passed = replace(failed, findings=failed.findings[1:])
+    assert validate_error_lines([ValidateOutcome("events", "/out/events/", 0, passed)]) == []
 
 
 def test_a_comparison_lists_partitions_with_both_counts() -> None:
