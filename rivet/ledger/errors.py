@@ -9,7 +9,7 @@ import sqlalchemy.exc
 
 from rivet.errors import LedgerError, LedgerUnavailable
 
-_HINT = "no run needs the ledger; `state: off` in the config does without"
+_HINT = "no run needs the ledger: a damaged file may be removed, and `state: off` in the config does without"
 # Neither psycopg nor PyMySQL has a class of its own for a server that lets nobody in; libpq has no code.
 _REFUSED_CODES = (1044, 1045, 1049, 1130, 1142, 1698)
 _MAY_PASS = (
