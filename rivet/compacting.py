@@ -30,7 +30,7 @@ from rivet.outcome import ExportOutcome, changes_of
 from rivet.plan.calendar import Granularity
 from rivet.plan.cursor import Cursor
 from rivet.plan.layout import Layout, Partition, Partitioning
-from rivet.plan.names import EXPORT_FILE, PART_SUFFIX, SUCCESS_FILE
+from rivet.plan.names import EXPORT_FILE, LOCK_FILE, PART_SUFFIX, SUCCESS_FILE
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.plan.watermark import read_watermark
 from rivet.plan.windows import NULL_VALUE, Axis
@@ -79,7 +79,10 @@ class _Compaction:
         """Merge, compare, publish."""
         tree = read_tree(self._destination, self._layout)
         _require_ended(self._found, self._destination)
-        if not _mergeable(tree):
+        if self._found.pending is None and not _mergeable(tree):
+            if LOCK_FILE in tree.sizes:  # of a run that was killed, or that is to be waited for
+                self._turn.hold()
+                recover(self._destination, self._layout, tree, self._turn)
             return self._outcome(self._found, 0, 0, tree.warnings())
         self._turn.hold()
         tree = recover(self._destination, self._layout, tree, self._turn)
@@ -94,6 +97,8 @@ class _Compaction:
             with self._stager() as stager:
                 merged = self._merge(stager, _mergeable(tree))
                 publisher.publish(merged)
+                # The export file goes back to the run before: what is staged after that, nobody would know.
+                self._destination.sweep([self._context.run_id])
                 extra = {key: value for key, value in self._found.extra.items() if key != COMPACTING}
                 finished = publisher.complete(replace(self._found, status="complete", extra=extra))
         except BaseException:
