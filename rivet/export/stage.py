@@ -27,8 +27,8 @@ from rivet.manifest.model import Manifest
 from rivet.plan.layout import Partition
 from rivet.wording import counted
 
-# Arrow bytes that wait for the encoders before reading pauses, whatever the number of lines. Twice as many make
-# nothing faster, measured, and take 20 MB more at the peak.
+# Arrow bytes that wait for the encoders before reading pauses, whatever the number of lines. Twice as many
+# make nothing faster, measured, and take 20 MB more at the peak.
 _BYTES_IN_FLIGHT = 16 * 1024**2
 # Two, since encoding takes as long as everything else; more would take memory, and cores from the database.
 ENCODERS = 2
