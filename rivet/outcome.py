@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rivet.ledger.entries import ChangeEntry, HistoryEntry
-from rivet.manifest.model import ExportFile, PartitionEntry
-from rivet.manifest.verdict import Verdict
-from rivet.manifest.verify_source import Comparison
-from rivet.plan.estimate import Estimate
-from rivet.plan.scans import Scan, Sorter
-from rivet.plan.schema import Column
-from rivet.plan.ways import Choice
+if TYPE_CHECKING:  # loaded by whoever makes such a value: no command makes them all
+    from rivet.ledger.entries import ChangeEntry, HistoryEntry
+    from rivet.manifest.model import ExportFile, PartitionEntry
+    from rivet.manifest.verdict import Verdict
+    from rivet.manifest.verify_source import Comparison
+    from rivet.plan.estimate import Estimate
+    from rivet.plan.scans import Scan, Sorter
+    from rivet.plan.schema import Column
+    from rivet.plan.ways import Choice
 
 # Interrupted wins, then the first of these that occurred.
 _PRECEDENCE = (130, 4, 1, 2, 3, 5)
@@ -107,6 +109,8 @@ def changes_of(
     Args:
         export: The export file as the run has left it.
     """
+    from rivet.ledger.entries import ChangeEntry
+
     published = (p for p in export.partitions if p.run_id == run_id)
     return (
         *(ChangeEntry(p.value, "written", p.row_count, p.size_bytes) for p in published),
