@@ -66,9 +66,13 @@ class Failures:
 
     def must_bear(self, errors: Mapping[str, RivetError]) -> None:
         """Raise the first of some errors by the destination, unless the run goes on with other partitions."""
-        self._by_destination += len(errors)
-        if errors and (not self._keep_going or self._by_destination > _MOST_BY_DESTINATION):
+        if errors and not self.are_bearable(len(errors)):
             raise next(iter(errors.values()))
+        self._by_destination += len(errors)
+
+    def are_bearable(self, further: int) -> bool:
+        """Tell whether the run goes on with other partitions after further errors by the destination."""
+        return self._keep_going and self._by_destination + further <= _MOST_BY_DESTINATION
 
     def put_back(self, staged: StagedPartition, pending: PendingPartition, error: RivetError) -> bool:
         """Finish or undo a partition whose steps were broken off, by its manifest; tell whether it is new.

@@ -224,12 +224,13 @@ class Publisher:
         return export is None or export.pending is not None
 
     def _publish_wave(self, wave: Sequence[StagedPartition]) -> None:
-        markers = [p.partition.child(SUCCESS_FILE) for p in wave if self._is_listed(p)]
-        self._delete(markers)
+        markers = {p.partition.path: p.partition.child(SUCCESS_FILE) for p in wave if self._is_listed(p)}
+        failed = self._steps.unmark(markers, self.failures.are_bearable)
+        ready = [staged for staged in wave if staged.partition.path not in failed]
         # On a disk the syncs of all are one; in a store none waits for another.
-        groups = [wave] if self._destination.concurrency == 1 else [[staged] for staged in wave]
+        groups = [ready] if self._destination.concurrency == 1 else [[staged] for staged in ready]
         taken = side_by_side(self._destination, self._steps.take, groups)
-        failed = {path: error for errors in taken for path, error in errors.items()}
+        failed |= {path: error for errors in taken for path, error in errors.items()}
         self.failures.must_bear(failed)
         wave = [
             staged

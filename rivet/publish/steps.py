@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rivet.destination.protocol import Destination
 from rivet.errors import RivetError
@@ -28,6 +28,29 @@ class Steps:
         self._versions = tree.versions
         self._announcement = announcement
         self._fence = fence
+
+    def unmark(
+        self, markers: Mapping[str, str], are_bearable: Callable[[int], bool]
+    ) -> dict[str, RivetError]:
+        """Remove the markers of partitions, which are given by path.
+
+        Give, by path, the errors of the partitions for which the destination refused it.
+
+        Args:
+            are_bearable: Tells whether to go on after so many of them; else the last is raised.
+        """
+        failed: dict[str, RivetError] = {}
+        try:
+            self._destination.delete(fenced(self._fence, markers.values()))
+        except OF_ONE_PARTITION:  # of which one, each by itself tells
+            for path, marker in markers.items():
+                try:
+                    self._destination.delete(fenced(self._fence, [marker]))
+                except OF_ONE_PARTITION as error:
+                    failed[path] = error
+                    if not are_bearable(len(failed)):
+                        raise
+        return failed
 
     def take(self, group: Sequence[StagedPartition]) -> dict[str, RivetError]:
         """Make parts, manifests and markers visible, in this order.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 
 from rivet.destination.local import LocalDestination, LocalStaged
 from rivet.destination.store.destination import StoreDestination
-from rivet.errors import DestinationUnavailable
+from rivet.errors import DestinationDenied, DestinationUnavailable
 from rivet.manifest.verdict import Code
 from rivet.validate import validate
 from tests.run.buckets import STORES, Bucket, copied, export
@@ -116,6 +116,50 @@ def test_a_store_that_refuses_one_partition_takes_the_others(
     again = run_well(tmp_path, source, export(bucket, resume="reuse"), validate=True, environ=environ)
     assert (again.partitions_unread, again.partitions_written) == (len(old) - 1, 1)
     tree = copied(bucket, tmp_path / "whole")
+    assert rows_by_manifest(tree) == source_rows(sqlite_database)
+    assert rows_by_glob(tree) == sorted(
+        (r for rows in rows_by_manifest(tree).values() for r in rows), key=repr
+    )
+
+
+@pytest.mark.parametrize("store", [None, *STORES])
+def test_a_marker_that_cannot_be_removed_stops_no_other_partition(
+    tmp_path: Path, sqlite_database: SqliteDatabase, store: str | None, request: pytest.FixtureRequest
+) -> None:
+    """A directory in which nothing may change keeps what it has, and is called failed; the others are new."""
+    bucket = None if store is None else request.getfixturevalue("bucket")
+    root, label = tmp_path / "tree", "2023-01-02"
+    make_events(sqlite_database, "sqlite")
+    source = sqlite_database.source
+    environ = None if bucket is None else bucket.environment
+    told = by_day(root) if bucket is None else export(bucket)
+    run_well(tmp_path, source, told, environ=environ)
+    old = source_rows(sqlite_database)
+    sqlite_database.execute("UPDATE events SET note = 'new'")
+    kind = LocalDestination if bucket is None else StoreDestination
+    delete = kind.delete
+
+    def refusing(destination: Any, names: Iterable[str]) -> None:
+        names = list(names)
+        if any(f"={label}/" in name for name in names):
+            raise DestinationDenied(f"{label}: not allowed")
+        delete(destination, names)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, "delete", refusing)
+        outcome = run_one(tmp_path, source, told, environ=environ)
+
+    assert (outcome.status, outcome.exit_code) == ("failed", 2)
+    assert outcome.error == (
+        f"1 of {len(old)} partitions failed, and the others are published: created_at={label}: "
+        f"{label}: not allowed"
+    )
+    tree = root if bucket is None else copied(bucket, tmp_path / "partial")
+    assert rows_by_manifest(tree) == source_rows(sqlite_database) | {label: old[label]}
+    assert all(is_ready(path.parent) for path in tree.rglob("manifest.json"))
+
+    run_well(tmp_path, source, told, validate=True, environ=environ)
+    tree = root if bucket is None else copied(bucket, tmp_path / "whole")
     assert rows_by_manifest(tree) == source_rows(sqlite_database)
     assert rows_by_glob(tree) == sorted(
         (r for rows in rows_by_manifest(tree).values() for r in rows), key=repr
