@@ -121,7 +121,7 @@ def source_advice(
     if column is not None and not indexed:
         whole = "all rows of the query, which have" if table is None else "the whole table, which has"
         lines.append(f"no index leads with {column.name!r}: one scan reads {whole} to be sorted")
-    if table is not None and not primary_key:
+    if column is not None and table is not None and not primary_key:
         lines.append("no primary key: rows with equal dates may come in another order in another run")
     return lines
 
