@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from glob import glob
 from itertools import product
 from pathlib import Path
 
@@ -94,7 +95,8 @@ def _is_killed(config: Path, moment: float, root: Path, staged: str) -> bool:
     """Run a config, and kill it once so many files are staged, or a moment later, unless it has ended."""
     command = [sys.executable, "-m", "rivet", "run", "--config", str(config), "--quiet"]
     with subprocess.Popen(command) as running:
-        while running.poll() is None and len(list(root.glob(staged))) < int(moment):
+        # A glob of pathlib fails where a directory goes away meanwhile.
+        while running.poll() is None and len(glob(staged, root_dir=root)) < int(moment):  # noqa: PTH207
             time.sleep(0.001)
         time.sleep((moment % 1) * 0.02)
         running.kill()
