@@ -173,4 +173,6 @@ def _after(data: bytes, at: int, kind: int) -> int:
         return at
     if kind not in _BYTES:
         raise ValueError(f"unknown type {kind} at byte {at}")
+    if at >= len(data):  # or a list that lies about its size would be gone through to its end
+        raise IndexError(f"a value at byte {at} of {len(data)}")
     return at + _BYTES[kind]

@@ -165,3 +165,13 @@ def _footer(statistics: dict[int, Any]) -> bytes:
     """Write a footer of one row group of two rows, with two columns."""
     other, chunk = {3: {3: [b"id"], 5: 2}}, {2: 4, 3: {1: 2, 3: [b"at"], 5: 2, 12: statistics}}
     return encode({1: 2, 4: [{1: [other, chunk], 3: 2}], 5: [{1: b"key"}]})
+
+
+@pytest.mark.parametrize("inner", [1, 2, 3, 7])
+@pytest.mark.parametrize("kind", [9, 10])
+def test_a_list_that_is_skipped_cannot_lie_about_its_size(kind: int, inner: int) -> None:
+    """Of more elements than there are bytes it runs out of bytes: nobody waits for all of them."""
+    data = bytes([0x10 | kind, 0xF0 | inner]) + varint(2**63) + bytes(20)
+
+    with pytest.raises(IndexError):
+        list(Reader(data).fields())
