@@ -21,6 +21,7 @@ LENGTH_BYTES = 4
 Places = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 _NEXT = "next"
+# Of a table of hundreds of columns not every block is copied as a whole.
 _MOST_TOGETHER = 16
 
 
@@ -200,9 +201,8 @@ class Walk:
         self._places = values + lengths
 
     def _fail(self, wrong: Flags | None) -> None:
-        self._failed = (
-            wrong if self._failed is None else self._failed if wrong is None else self._failed | wrong
-        )
+        if wrong is not None:
+            self._failed = wrong if self._failed is None else self._failed | wrong
 
 
 def _told(

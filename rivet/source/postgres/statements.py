@@ -74,8 +74,8 @@ def probe_statement(relation: PostgresRelation, column: Column | None) -> str:
 def ends_statement(relation: PostgresRelation, column: Column | None) -> str:
     """Ask for rows, then whether any value is unrepresentable: then an end of its column's order is.
 
-    Of a checked relation only the partition column is looked at: each further one adds a tenth to what the
-    statement costs, or half where it is numeric.
+    Of a checked relation only the partition column is looked at: to look at a decimal and an instant as well
+    took nearly as long as all the rest, measured.
 
     With a partition column, ask then for its values, the least and the greatest; NULL where any is.
     """

@@ -45,7 +45,7 @@ class TupleReader:
         self._least = _COUNT_BYTES + LENGTH_BYTES * len(widths)  # every value NULL
         self._with_nulls = frozenset[int]()  # columns of one width that held NULL in the last block
         self._stretches = stretches_of(widths, self._with_nulls)
-        self._flags = np.empty(0, np.bool_)  # kept, since to be given memory takes as long as to fill it
+        self._flags = np.empty(0, np.bool_)  # kept, since to be given memory takes longer than to fill it
         self._begun = False
         self.has_ended = False
 
