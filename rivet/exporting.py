@@ -126,10 +126,10 @@ def _run(
             tree = read_tree(destination, described.layout)
             chosen = choose(session, export, described, tree)
         shares = 1 if export.scan == "single" else context.parallel
-        ahead = snapshot.enter_context(ReadAhead(session, chosen.described, shares))
+        ahead = snapshot.enter_context(ReadAhead(session, export, chosen.described, shares))
         deals = must_count(export, context.parallel, is_indexed=described.is_indexed)
         if export.resume == "redo" and not deals:  # then all that is chosen is read, whatever stands there
-            ahead.begin(export)
+            ahead.begin()
         tree = tree or read_tree(destination, described.layout)
         finished = finished_partitions(export, described, destination, tree, context.source.label)
         # What is published before the total is known, and may be kept, is held to counts of its own.
@@ -142,6 +142,7 @@ def _run(
             selection=without_finished(chosen.selection, finished, described.axis),
             is_narrowed=chosen.is_narrowed,
             is_checked=ahead.checks,
+            ask=ahead.probe,
             pace=last_pace(export, tree),
         )
         if chosen.is_narrowed:

@@ -18,12 +18,14 @@ from rivet.export.order import Order
 from rivet.export.pages import Pages
 from rivet.export.sort import SortedBatches
 from rivet.export.temporary import free_bytes
+from rivet.plan.probe import Probe
 from rivet.plan.scans import Reach, Scan, Sorter
+from rivet.plan.schema import Column
 from rivet.plan.sorting import choose_sorter
 from rivet.plan.unrepresentable import nulled_columns
 from rivet.preparing.described import Described
 from rivet.preparing.windowed import may_split
-from rivet.source.protocol import Batches, Session
+from rivet.source.protocol import Batches, Relation, Session
 
 # An estimate may be wrong by so much before a scan is begun that the probe then splits.
 _DOUBT = 4
@@ -36,8 +38,11 @@ class ReadAhead:
         parallel: Connections that may share the blocks of a table which nobody sorts at the source.
     """
 
-    def __init__(self, session: Session, described: Described, parallel: int = 1) -> None:
+    def __init__(
+        self, session: Session, export: ExportSettings, described: Described, parallel: int = 1
+    ) -> None:
         self._session = session
+        self._export = export
         self._parallel = parallel
         self._described = described
         self._begun: tuple[Scan, ExitStack, Batches] | None = None
@@ -53,11 +58,11 @@ class ReadAhead:
         if self._begun is not None:
             self._begun[1].__exit__(kind, error, trace)
 
-    def begin(self, export: ExportSettings) -> None:
+    def begin(self) -> None:
         """Begin to read everything, if it is sure enough that one scan will."""
         if not self._session.reads_while_asked:
             return
-        scan = self._sure_scan(export)
+        scan = self._sure_scan()
         if scan is not None:
             stack = ExitStack()
             self._begun = scan, stack, stack.enter_context(self._read(self._described, scan))
@@ -67,13 +72,24 @@ class ReadAhead:
         """Tell whether the scan that has begun refuses unrepresentable values before its first row comes."""
         return self._begun is not None and isinstance(self._begun[2], SortedBatches)
 
-    def check(
-        self,
-        described: Described,
-        scans: Sequence[Scan],
-        export: ExportSettings,
-        on_read: Callable[[int], None],
-    ) -> None:
+    def probe(self, relation: Relation, column: Column | None) -> Probe:
+        """Find minimum, maximum and the counts of rows: of few by reading these, of others by asking.
+
+        Few are all read and decoded before anything is planned, in one pass over their table. Their number is
+        then the one that the server gives at the end of the data.
+
+        Raises:
+            PlanError: There are values that their type cannot represent.
+            RivetError: As asking and reading do.
+        """
+        batches = None if self._begun is None else self._begun[2]
+        if not isinstance(batches, SortedBatches) or not self._described.relation.is_few:
+            return self._session.probe(relation, column)
+        self._gather(batches)
+        rows, extent = batches.server_rows, batches.extent
+        return Probe(rows, extent.null_rows, minimum=extent.minimum, maximum=extent.maximum)
+
+    def check(self, described: Described, scans: Sequence[Scan], on_read: Callable[[int], None]) -> None:
         """Wait for what the scan that has begun refuses, and say then how many values there are of its kind.
 
         Where it is not the one that was planned, the source is asked all the same.
@@ -88,18 +104,22 @@ class ReadAhead:
         if not isinstance(batches, SortedBatches):
             return
         if described != self._described or [_kind(s) for s in scans] != [_kind(scan)]:
-            self._seek(export)
+            self._seek()
             return
         batches.on_read = on_read
+        self._gather(batches)
+
+    def _gather(self, batches: SortedBatches) -> None:
         try:
             batches.gather()
         except ColumnError:
-            self._seek(export)
+            self._seek()
             raise
 
-    def _seek(self, export: ExportSettings) -> None:
+    def _seek(self) -> None:
         relation, column = self._described.relation, self._described.column
-        nulled_columns(relation.columns, self._session.probe(relation, column), export.unrepresentable)
+        probe = self._session.probe(relation, column)
+        nulled_columns(relation.columns, probe, self._export.unrepresentable)
 
     def read(
         self, described: Described, scan: Scan, on_read: Callable[[int], None]
@@ -139,7 +159,8 @@ class ReadAhead:
 
     def _read(self, described: Described, scan: Scan) -> Batches:
         relation, column = described.relation, described.column
-        if scan.sorter is Sorter.SOURCE or column is None:
+        is_probe = relation.is_few and scan.reach is Reach.EVERYTHING
+        if column is None or (scan.sorter is Sorter.SOURCE and not is_probe):
             return self._session.read(relation, relation.columns, column, scan)
         is_shared = self._parallel > 1 and scan.reach is Reach.EVERYTHING
         blocks = self._session.blocks(relation, self._parallel) if is_shared else ()
@@ -148,9 +169,9 @@ class ReadAhead:
         order = Order(column.name, relation.primary_key)
         return SortedBatches(first, order, beside, self.intake.add_temporary)
 
-    def _sure_scan(self, export: ExportSettings) -> Scan | None:
+    def _sure_scan(self) -> Scan | None:
         """Give the one scan of everything, if it is sure enough that planning will come to it too."""
-        described, relation = self._described, self._described.relation
+        export, described, relation = self._export, self._described, self._described.relation
         if export.chunks is not None or export.unrepresentable == "null" or export.scan == "per_partition":
             return None
         is_split = may_split(export, described)

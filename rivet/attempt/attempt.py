@@ -100,7 +100,7 @@ class Attempt:
         refuse_vanished(self._export, self._prepared, self._tree.entries.values())
         self._turn.hold()
         self._telling.plan(self._warnings)
-        ahead.check(self._described, self._prepared.scans, self._export, self._telling.rows)
+        ahead.check(self._described, self._prepared.scans, self._telling.rows)
         # From here on what counts is the tree as it stands after a killed run was finished or undone.
         tree = replace(self._tree, spared=self._prepared.left_by)
         self._tree = recover(self._record.destination, self._layout, tree, self._turn)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rivet.export.memory import give_back
-from rivet.export.order import Order
+from rivet.export.order import Extent, Order
 from rivet.source.protocol import Batches
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ class SortedBatches:
     def server_rows(self) -> int:
         """Give what the scan itself says."""
         return sum(g.batches.server_rows for g in self._gatherers)
+
+    @property
+    def extent(self) -> Extent:
+        """Give what the rows hold in the column by which they are sorted; only after they are all in."""
+        return sum((g.sorter.extent for g in self._gatherers if g.sorter is not None), Extent())
 
     @property
     def _failures(self) -> list[BaseException]:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivet.export.order import Order
+from rivet.export.order import Extent, Order
 from rivet.export.ranking import is_in_order, places_in_order
 from rivet.export.spill import Kept, Spill
 
@@ -104,6 +104,7 @@ class Sorter:
         self._is_in_order = True
         self._last: Key | None = None
         self._pieces: list[_Piece] = []
+        self.extent = Extent()
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take the next rows: a run goes on while they come in order, or else until it is large."""
@@ -146,6 +147,7 @@ class Sorter:
         if not is_in_order or sum(batch.nbytes for batch in pending) < size * len(pending):
             pending = [self._sorted(_joined(pending), ())] if pending else []
         for batch in pending:
+            self.extent += self._extent(batch)
             rows = max(1, batch.num_rows * size // max(1, batch.nbytes))
             for start in range(0, batch.num_rows, rows):
                 piece = batch.slice(start, rows)
@@ -228,6 +230,16 @@ class Sorter:
     def _key(self, rows: pa.RecordBatch, place: int) -> Key:
         values = rows.column(self._column)
         return (False, self._numbers(values)[place]) if values[place].is_valid else (True, 0)
+
+    def _extent(self, rows: pa.RecordBatch) -> Extent:
+        values = rows.column(self._column)
+        null_rows = values.null_count
+        if null_rows == len(values):
+            return Extent(null_rows)
+        numbers = np.frombuffer(self._numbers(values), self._item)
+        if null_rows:
+            numbers = numbers[values.is_valid().to_numpy(zero_copy_only=False)]
+        return Extent(null_rows, int(numbers.min()), int(numbers.max()))
 
     def _numbers(self, values: pa.Array) -> memoryview:
         return memoryview(values.buffers()[1]).cast(self._item)[values.offset : values.offset + len(values)]

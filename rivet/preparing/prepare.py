@@ -5,7 +5,7 @@ Composition: the decisions are in `rivet.plan`, the questions go to the source's
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from time import monotonic
 
@@ -37,6 +37,7 @@ def prepare(
     selection: Selection = EVERYTHING,
     is_narrowed: bool = False,
     is_checked: bool = False,
+    ask: Callable[[Relation, Column | None], Probe] | None = None,
     pace: Pace | None = None,
 ) -> Prepared:
     """Probe an export and plan its scans.
@@ -49,6 +50,7 @@ def prepare(
         selection: The windows to read; everything without `partition_by`.
         is_narrowed: Whether the relation has the rows of these windows alone, or few others.
         is_checked: See the relation.
+        ask: Finds what a probe does; None: the session.
         pace: How fast the source was read before; None: the probe tells.
 
     Raises:
@@ -59,7 +61,7 @@ def prepare(
     column, axis = described.column, described.axis
     begun = monotonic()
     relation = replace(_may_be_null(described.relation, column, export), is_checked=is_checked)
-    probe = session.probe(relation, column)
+    probe = (ask or session.probe)(relation, column)
     pace = pace or pace_of_probe(probe.rows, monotonic() - begun)
     nulled = nulled_columns(described.relation.columns, probe, export.unrepresentable)
     if nulled:

@@ -93,10 +93,13 @@ def choose(session: Session, export: ExportSettings, described: Described, tree:
             )
         return Chosen(described)
     chosen = _Choosing(session, export, described, tree, column=column, axis=axis).choose()
-    if chosen.selection.is_everything or chosen.is_narrowed:
+    if chosen.selection.is_everything:
         return chosen
-    narrowed = narrowed_to(session, export, described, column, chosen.selection)
-    return replace(chosen, described=narrowed, is_narrowed=True)
+    narrowed = chosen.described
+    if not chosen.is_narrowed:
+        narrowed = narrowed_to(session, export, described, column, chosen.selection)
+    relation = session.weighed(narrowed.relation, export.max_sort_size_bytes)
+    return replace(chosen, described=replace(narrowed, relation=relation), is_narrowed=True)
 
 
 def narrowed_to(

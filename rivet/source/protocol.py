@@ -77,6 +77,8 @@ class Relation:
         nulled: Columns whose unrepresentable values are read as NULL; planning puts them in, by policy.
         is_checked: Whoever reads all of it refuses the first unrepresentable value before anything is
             written. A probe may leave the search for those to him, save in the partition column.
+        is_few: These are so few of a table's rows that it takes longer to find them than to read them, and
+            every statement of the session finds the same.
         warnings: What `check` and every run should tell people of it, each a line.
     """
 
@@ -93,6 +95,7 @@ class Relation:
     consistency_reason: str = ""
     nulled: frozenset[str] = frozenset()
     is_checked: bool = False
+    is_few: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -231,6 +234,13 @@ class Session(Protocol):
 
         Nothing is read. Rows whose partition value is unrepresentable are in the NULL partition where the
         column is in `Relation.nulled`, and else in none.
+        """
+
+    def weighed(self, relation: Relation, max_sort_bytes: int) -> Relation:
+        """Say of some rows of a table whether they are few, by the planner; nothing is read.
+
+        Args:
+            max_sort_bytes: Few they are only where the source may sort as much.
         """
 
     def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:

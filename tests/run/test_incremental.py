@@ -433,9 +433,10 @@ def test_with_indexes_no_statement_passes_over_the_table(
     asked = {
         s
         for s in map(_query, statements)
-        if s.startswith("SELECT") and ("FROM (SELECT" in s or "MAX(" in s.upper())
+        if s.startswith("SELECT") and any(sign in s.upper() for sign in ("FROM (SELECT", "MAX(", "CTID"))
     }
-    assert len(asked) >= 3  # what has changed, the probe, the rows
+    # What has changed, and the rows; in MariaDB the probe before them.
+    assert len(asked) >= {"postgres": 2, "mariadb": 3}[engine]
     for query in asked:
         plan = " ".join(str(cell) for row in database.fetch(f"EXPLAIN {query}") for cell in row)
         assert "by_change" in plan or "by_day" in plan, (query, plan)

@@ -49,7 +49,9 @@ def changed(relation: PostgresRelation, cursor: Cursor, since: CursorValue) -> P
 
 
 def _where(relation: PostgresRelation, condition: str) -> PostgresRelation:
-    return replace(relation, from_item=f"(SELECT * FROM {relation.from_item} WHERE {condition}) AS {ALIAS}")
+    whole = relation.from_item
+    narrowed = f"(SELECT * FROM {whole} WHERE {condition}) AS {ALIAS}"
+    return replace(relation, from_item=narrowed, whole=whole, condition=condition)
 
 
 def census_statement(from_item: str, column: Column, day_edges: Sequence[int]) -> str:

@@ -29,6 +29,7 @@ from rivet.source.postgres.statements import (
     blocks_statement,
     count_statement,
     ends_statement,
+    is_by_place,
     own_relation,
     probe_statement,
     read_statement,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from rivet.source.postgres.binary import BinaryDecoder
     from rivet.source.postgres.chunk_questions import PostgresChunking
 
+# To sort a row takes a server about as long as to look at ten.
+_FEW = 0.1
 # 8 MiB, unless the server was built otherwise: less is read before another connection is there.
 LEAST_BLOCKS = 1024
 # How often DDL may come in between the locks of our two connections before a run gives up.
@@ -119,6 +122,16 @@ class PostgresSession:
         """Give the rows of some windows as a relation of their own."""
         return changes.narrowed(own_relation(relation), column, selection)
 
+    def weighed(self, relation: Relation, max_sort_bytes: int) -> Relation:
+        """Say of some rows of an ordinary table, of which each has a place, whether they are few."""
+        own = own_relation(relation)
+        if self._block_count(replace(own, from_item=own.whole)) is None:
+            return own
+        plan = self._explain(f"SELECT * FROM {own.from_item}", f"cannot plan {own.label}")
+        rows, row_bytes = plan["Plan Rows"], plan["Plan Width"]
+        is_few = rows <= (own.estimated_rows or 0) * _FEW and rows * row_bytes <= max_sort_bytes
+        return replace(own, is_few=is_few)
+
     def census(self, relation: Relation, column: Column, axis: Axis) -> tuple[Sequence[WindowCount], int]:
         """Count the rows of each window that holds any, and all others."""
         edges = axis.day_edges(None)
@@ -180,11 +193,7 @@ class PostgresSession:
 
     def blocks(self, relation: Relation, number: int) -> Sequence[Blocks]:
         """Cut an ordinary table into ranges of its blocks, which servers from version 14 on can read."""
-        statement = blocks_statement(relation)
-        if statement is None:
-            return ()
-        ((blocks,),) = self._rows(statement, f"cannot look up the size of {relation.label}")
-        return block_ranges(blocks or 0, number, least=LEAST_BLOCKS)
+        return block_ranges(self._block_count(relation) or 0, number, least=LEAST_BLOCKS)
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan
@@ -210,7 +219,7 @@ class PostgresSession:
             self._idle.append,
             statement,
             make_decoder,
-            alone=not is_total,
+            alone=not is_total and not is_by_place(own, scan),
             by_index=isinstance(scan.chunk, ChunkPage) and scan.chunk.index is not None,
         )
 
@@ -241,6 +250,14 @@ class PostgresSession:
             reader.close()
             raise
         return reader
+
+    def _block_count(self, relation: Relation) -> int | None:
+        """Give the blocks of an ordinary table; None for all else."""
+        statement = blocks_statement(relation)
+        if statement is None:
+            return None
+        ((blocks,),) = self._rows(statement, f"cannot look up the size of {relation.label}")
+        return None if blocks is None else int(blocks)
 
     def _run(self, statement: str) -> None:
         with translated("cannot keep the tables as they are"):

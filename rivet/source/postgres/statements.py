@@ -6,7 +6,7 @@ A relation stands in brackets under one alias, so that a name of the user's can 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rivet.plan.calendar import END_DAY, FIRST_DAY, format_day, format_timestamp
 from rivet.plan.scans import Reach, Scan, Sorter
@@ -19,9 +19,16 @@ from rivet.source.query import ALIAS
 
 @dataclass(frozen=True, slots=True)
 class PostgresRelation(Relation):
-    """A relation, and how each of its columns is rendered, by name."""
+    """A relation, and how each of its columns is rendered, by name.
+
+    Attributes:
+        whole: Of some rows of another relation, what stands after FROM for that one; else empty.
+        condition: Says then which rows they are.
+    """
 
     renderings: Mapping[str, Rendering] = field(default_factory=dict)
+    whole: str = ""
+    condition: str = ""
 
     @property
     def unsure(self) -> list[Column]:
@@ -129,6 +136,9 @@ def read_statement(
     relation: PostgresRelation, columns: Sequence[Column], column: Column | None, scan: Scan
 ) -> str:
     """Ask for a scan, ordered by the partition column, ties by the primary key, unless Rivet sorts it."""
+    if is_by_place(relation, scan):
+        whole = replace(relation, from_item=relation.whole)
+        return f"{selection(whole, columns)} WHERE {relation.condition} ORDER BY {ALIAS}.ctid"
     statement = selection(relation, columns)
     if column is None:
         return statement
@@ -140,6 +150,14 @@ def read_statement(
         return statement
     ties = (f"{ALIAS}.{quoted(key)}" for key in relation.primary_key if key != column.name)
     return f"{statement} ORDER BY {', '.join([order, *ties])}"
+
+
+def is_by_place(relation: PostgresRelation, scan: Scan) -> bool:
+    """Tell whether the server puts a scan's few rows in the order in which they lie in the table.
+
+    So they come from one process as from several, and several look through the table faster.
+    """
+    return relation.is_few and scan.sorter is Sorter.RIVET and scan.reach is Reach.EVERYTHING
 
 
 def selection(relation: PostgresRelation, columns: Sequence[Column]) -> str:
