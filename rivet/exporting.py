@@ -130,6 +130,8 @@ def _run(
         deals = must_count(export, context.parallel, is_indexed=described.is_indexed)
         if export.resume == "redo" and not deals:  # then all that is chosen is read, whatever stands there
             ahead.begin()
+            if chosen.described.relation.is_few:  # all of them are awaited before anything is planned
+                import rivet.attempt.attempt  # noqa: F401 - takes its time, as below
         tree = tree or read_tree(destination, described.layout)
         finished = finished_partitions(export, described, destination, tree, context.source.label)
         # What is published before the total is known, and may be kept, is held to counts of its own.
