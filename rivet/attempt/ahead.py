@@ -17,13 +17,12 @@ from rivet.export.intake import Intake
 from rivet.export.order import Order
 from rivet.export.pages import Pages
 from rivet.export.sort import SortedBatches
-from rivet.export.temporary import free_bytes
 from rivet.plan.probe import Probe
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column
-from rivet.plan.sorting import choose_sorter
 from rivet.plan.unrepresentable import nulled_columns
 from rivet.preparing.described import Described
+from rivet.preparing.ordering import ordering_of
 from rivet.preparing.windowed import may_split
 from rivet.source.protocol import Batches, Relation, Session
 
@@ -181,12 +180,7 @@ class ReadAhead:
         whole = Scan(Reach.EVERYTHING)
         if described.column is None:
             return whole
-        sort_bytes = self._session.sort_bytes(relation, described.column, whole)
-        limit = export.max_sort_size_bytes
-        if is_split and sort_bytes > limit:
-            return None
-        advised, free = self._session.advised_sorter, free_bytes()
-        sorter = choose_sorter(export.sort, advised, sort_bytes, free_bytes=free, max_sort_bytes=limit)
+        sorter = ordering_of(self._session, export, relation, described.column, whole).sorter
         return None if sorter is None else replace(whole, sorter=sorter)
 
 

@@ -5,6 +5,7 @@ Pure.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from rivet.errors import PlanError
@@ -15,21 +16,91 @@ Wish = Literal["auto", "source", "rivet"]
 # So many bytes Rivet sorts in memory, without a temporary file.
 _IN_MEMORY_BYTES = 16 * 1024**2
 _INDEX = "create an index that leads with the partition column"
+# What Rivet's own sort took, of 6,000,000 rows of 16, 66 and 159 bytes through temporary files: 0.28, 0.30
+# and 0.50 microseconds a row.
+_SECONDS_PER_ROW = 0.25e-6
+_SECONDS_PER_BYTE = 1.6e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """How a source gives rows in the order of an index, in which they do not lie.
+
+    Attributes:
+        seconds: By how much longer it is about it than to read the rows as they lie.
+        rows: Of the scan, by its estimate.
+        sort_bytes: What Rivet would have to sort instead.
+    """
+
+    seconds: float
+    rows: int
+    sort_bytes: int
+
+    @property
+    def sort_seconds(self) -> float:
+        """Guess how long Rivet would take to sort them."""
+        return sort_seconds(self.rows, self.sort_bytes)
+
+
+def sort_seconds(rows: int, sort_bytes: int) -> float:
+    """Guess how long Rivet takes to sort.
+
+    >>> round(sort_seconds(6_000_000, 954_000_000), 1)
+    3.0
+    """
+    return rows * _SECONDS_PER_ROW + sort_bytes * _SECONDS_PER_BYTE
+
+
+def cost_told(sorter: Sorter | None, rows: int, sort_bytes: int, detour: Detour | None) -> str:
+    """Say, for people, what the order of rows costs; empty where that is not known.
+
+    Args:
+        rows: Those that are sorted, and by `sort_bytes` how large they are.
+
+    >>> cost_told(Sorter.RIVET, 6_000_000, 954_000_000, None)
+    'Rivet sorts them in about 3.0 s'
+    >>> cost_told(Sorter.RIVET, 6_000_000, 0, Detour(14.4, 6_000_000, 954_000_000))
+    'Rivet sorts them in about 3.0 s, where in the order of an index they would take the source 14.4 s longer'
+    >>> cost_told(Sorter.SOURCE, 9, 0, Detour(0.0, 6_000_000, 954_000_000))
+    'they come in the order of an index, by which the source takes 0.0 s longer; Rivet would sort for 3.0 s'
+    """
+    if detour is None:
+        if sorter is not Sorter.RIVET or not sort_bytes:
+            return ""
+        return f"Rivet sorts them in about {sort_seconds(rows, sort_bytes):.1f} s"
+    longer, sorting = f"{max(0.0, detour.seconds):.1f} s longer", f"{detour.sort_seconds:.1f} s"
+    if sorter is Sorter.RIVET:
+        return (
+            f"Rivet sorts them in about {sorting}, where in the order of an index they would take the source "
+            f"{longer}"
+        )
+    return (
+        f"they come in the order of an index, by which the source takes {longer}; Rivet would sort for "
+        f"{sorting}"
+    )
 
 
 def choose_sorter(
-    wish: Wish, advised: Sorter, sort_bytes: int, *, free_bytes: int, max_sort_bytes: int
+    wish: Wish,
+    advised: Sorter,
+    sort_bytes: int,
+    *,
+    free_bytes: int,
+    max_sort_bytes: int,
+    detour: Detour | None = None,
 ) -> Sorter | None:
     """Decide who sorts a scan; what comes in order nobody sorts. None: nobody may.
 
     A source is not asked to sort more than the limit. Temporary files are asked to hold twice the estimate,
-    which may be wrong, unless the user wants them by name: then as much.
+    which may be wrong, unless the user wants them by name: then as much. What comes in order by a detour
+    Rivet sorts, if that takes less time.
 
     Args:
         advised: Who does it faster with this source.
         sort_bytes: What there is to sort, by the source's estimate; 0: it comes in order.
         free_bytes: Room for temporary files.
         max_sort_bytes: The most that a source may be asked to sort.
+        detour: How the source comes by the order without sorting, where that is known.
 
     >>> GB = 10**9
     >>> for size, free in ((0, 0), (1 * GB, 10 * GB), (1 * GB, 1 * GB), (3 * GB, 10 * GB), (3 * GB, 4 * GB)):
@@ -42,7 +113,10 @@ def choose_sorter(
     None
     """
     if not sort_bytes:
-        return Sorter.SOURCE
+        if wish == "source" or detour is None or detour.seconds <= detour.sort_seconds:
+            return Sorter.SOURCE
+        wished = detour.sort_bytes if wish == "rivet" else 2 * detour.sort_bytes
+        return Sorter.RIVET if wished <= max(free_bytes, _IN_MEMORY_BYTES) else Sorter.SOURCE
     at_source = Sorter.SOURCE if sort_bytes <= max_sort_bytes else None
     if wish == "source":
         return at_source

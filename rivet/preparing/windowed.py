@@ -10,12 +10,10 @@ from dataclasses import replace
 
 from rivet.config.settings import ExportSettings
 from rivet.errors import IntegrityError, PlanError
-from rivet.export.temporary import free_bytes
 from rivet.plan.pace import Pace, rows_within, too_long
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, hull_scans, largest_of, plan_scans
 from rivet.plan.schema import Column
 from rivet.plan.selection import Selection
-from rivet.plan.sorting import choose_sorter, unsortable
 from rivet.plan.ways import (
     Choice,
     Circumstances,
@@ -26,6 +24,7 @@ from rivet.plan.ways import (
 )
 from rivet.plan.windows import Axis
 from rivet.preparing.described import Described
+from rivet.preparing.ordering import Ordering, ordering_of
 from rivet.preparing.prepared import Prepared
 from rivet.source.protocol import Probe, Session
 from rivet.wording import counted
@@ -78,8 +77,7 @@ class Windowing:
             self._window_counts()
         self._limit_partitions()
         choice, scans = self._choose_scans(whole)
-        choice, scans, sort_bytes = self._limit_sort(choice, scans)
-        scans = self._give_sorter(scans, sort_bytes)
+        choice, scans, sort_bytes = self._order(choice, scans)
         advice = tuple(self._advice(choice, scans))
         return Prepared(
             self._described,
@@ -166,33 +164,37 @@ class Windowing:
             self._window_counts(), null_rows, max_scan_rows=max_scan_rows, selection=self._selection
         )
 
-    def _limit_sort(self, choice: Choice, scans: tuple[Scan, ...]) -> tuple[Choice, tuple[Scan, ...], int]:
-        """Hold the largest sort within the limit, by smaller scans where an index serves them."""
-        limit = self._export.max_sort_size_bytes
-        size = self._largest_sort(scans)
-        if size > limit and may_split(self._export, self._described):
+    def _order(self, choice: Choice, scans: tuple[Scan, ...]) -> tuple[Choice, tuple[Scan, ...], int]:
+        """Say who sorts, and hold what the source sorts within the limit, if an index serves smaller scans.
+
+        One pass whose rows Rivet sorts reads less than several scans, whose rows are to be sorted as well.
+
+        Raises:
+            PlanError: Nobody may sort, with the mend.
+        """
+        found = self._ordering(scans)
+        limit, size = self._export.max_sort_size_bytes, found.source_bytes
+        is_sorted_here = found.sorter is Sorter.RIVET and [s.reach for s in scans] == [Reach.EVERYTHING]
+        if size > limit and not is_sorted_here and may_split(self._export, self._described):
             rows = max(1, (largest_of(scans).expected_rows or 0) * limit // (2 * size))
             why = f"in one, about {size:,} bytes would have to be sorted, more than max_sort_size allows"
             choice, scans = Choice(Way.BOUNDED, why, rows), self._several(rows)
-            size = self._largest_sort(scans)
-        return choice, scans, size
+            found = self._ordering(scans)
+        if found.sorter is None:
+            raise found.refusal or AssertionError(found)
+        told = found.told(sum(s.expected_rows or 0 for s in scans) or self._probe.rows)
+        choice = replace(choice, why="; ".join(filter(None, (choice.why, told))))
+        sorter = found.sorter
+        scans = tuple(s if s.reach is Reach.NULLS else replace(s, sorter=sorter) for s in scans)
+        return choice, scans, found.sort_bytes
 
-    def _give_sorter(self, scans: tuple[Scan, ...], size: int) -> tuple[Scan, ...]:
-        """Say who sorts: of several scans the source, unless one is too large for it.
-
-        Raises:
-            PlanError: Nobody may, with the mend.
-        """
-        export, free = self._export, free_bytes() if size else 0
-        is_whole = len(scans) == 1 and scans[0].reach is Reach.EVERYTHING
-        wish, advised = export.sort, self._session.advised_sorter
-        if not is_whole:
-            wish, advised = ("source" if wish == "source" else "auto"), Sorter.SOURCE
-        limit = export.max_sort_size_bytes
-        sorter = choose_sorter(wish, advised, size, free_bytes=free, max_sort_bytes=limit)
-        if sorter is None:
-            raise unsortable(export.where, wish, size, free_bytes=free, max_sort_bytes=limit)
-        return tuple(s if s.reach is Reach.NULLS else replace(s, sorter=sorter) for s in scans)
+    def _ordering(self, scans: Sequence[Scan]) -> Ordering:
+        """Decide by the largest scan; nobody sorts the NULL rows."""
+        ordered = [s for s in scans if s.reach is not Reach.NULLS]
+        if not ordered:
+            return Ordering(Sorter.SOURCE, 0)
+        relation, scan = self._described.relation, largest_of(ordered)
+        return ordering_of(self._session, self._export, relation, self._column, scan)
 
     def _advice(self, choice: Choice, scans: tuple[Scan, ...]) -> list[str]:
         """Say which scans pass over the table once more for want of an index, and which take too long.
@@ -218,9 +220,3 @@ class Windowing:
         rows = (largest_of(scans).expected_rows or self._probe.rows) if scans else 0
         line = too_long(rows, export.max_scan_seconds, self._pace, where=export.where, mend=mend)
         return [*lines, *([] if line is None else [line])]
-
-    def _largest_sort(self, scans: Sequence[Scan]) -> int:
-        ordered = [s for s in scans if s.reach is not Reach.NULLS]
-        if not ordered:
-            return 0
-        return self._session.sort_bytes(self._described.relation, self._column, largest_of(ordered))

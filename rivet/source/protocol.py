@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rivet.plan.scans import Scan, Sorter, WindowCount
     from rivet.plan.schema import Column, Kind, Override
     from rivet.plan.selection import Selection
+    from rivet.plan.sorting import Detour
     from rivet.plan.windows import Axis
 
 
@@ -268,6 +269,12 @@ class Session(Protocol):
 
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Estimate, by the planner, the bytes that the server would sort for a scan; 0 where it would not."""
+
+    def detour(self, relation: Relation, column: Column | None, scan: Scan) -> Detour | None:
+        """Tell what it costs the source that it sorts nothing for a scan; None where it does not know.
+
+        Asked where `sort_bytes` is 0.
+        """
 
     def passes(self, relation: Relation, column: Column | None, scan: Scan) -> float:
         """Tell how often reading a scan passes over the relation, by the planner, its sort aside."""

@@ -16,6 +16,7 @@ from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.plan.selection import Selection
+from rivet.plan.sorting import Detour
 from rivet.plan.windows import Axis
 from rivet.source.arrow import arrow_schema
 from rivet.source.protocol import Chunking, Probe, Relation, Request
@@ -146,6 +147,10 @@ class FakeSource:
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Sort nothing."""
         return 0
+
+    def detour(self, relation: Relation, column: Column | None, scan: Scan) -> Detour | None:
+        """Know of none."""
+        return None
 
     def read(
         self, relation: Relation, columns: Sequence[Column], column: Column | None, scan: Scan

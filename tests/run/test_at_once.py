@@ -203,7 +203,7 @@ def test_it_is_said_why_blocks_are_not_shared(
     """Where the source sorts, though the table could be shared: what keeps Rivet from it."""
     monkeypatch.setattr("rivet.source.postgres.session.LEAST_BLOCKS", 20)
     monkeypatch.setattr("rivet.plan.sorting._IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr("rivet.preparing.windowed.free_bytes", lambda: free)
+    monkeypatch.setattr("rivet.preparing.ordering.free_bytes", lambda: free)
     _create(database, index="SELECT 1")
 
     told = settings(tmp_path, _at_once(database, 3), by_day(tmp_path / "tree", **more))

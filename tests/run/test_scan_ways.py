@@ -208,8 +208,7 @@ def test_a_sort_that_finds_no_room_is_refused_before_anything_is_read(
     """Exit 2 with the estimate, what is free or allowed, and the mend; nothing is made."""
     _create(database, engine)
     monkeypatch.setattr("rivet.plan.sorting._IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr("rivet.preparing.windowed.free_bytes", lambda: free)
-    monkeypatch.setattr("rivet.attempt.ahead.free_bytes", lambda: free)
+    monkeypatch.setattr("rivet.preparing.ordering.free_bytes", lambda: free)
 
     error, hint = refused(tmp_path, capsys, database.source, by_day(tmp_path / "tree", **more))
 

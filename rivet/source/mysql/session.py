@@ -15,6 +15,7 @@ from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
+from rivet.plan.sorting import Detour
 from rivet.plan.windows import Axis, units_per_day
 from rivet.source.mysql import changes, describing, estimating
 from rivet.source.mysql.apart import ApartBatches
@@ -152,6 +153,15 @@ class MysqlSession:
         reading = read_statement(relation, relation.columns, column, scan)
         plan = self._plan(reading.statement, f"cannot plan {relation.label}")
         return estimating.estimate_of(plan, relation.row_bytes).sort_bytes
+
+    def detour(
+        self,
+        relation: Relation,  # noqa: ARG002 - it sorts rather than go by an index through a whole table
+        column: Column | None,  # noqa: ARG002 - likewise
+        scan: Scan,  # noqa: ARG002 - likewise
+    ) -> Detour | None:
+        """Know of none."""
+        return None
 
     def blocks(
         self,

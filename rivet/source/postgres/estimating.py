@@ -1,14 +1,18 @@
 """Turns the server's plan of a scan, and what its catalogue knows of a table, into an estimate.
 
-What is asked here is asked for `rivet plan` alone; a run asks for no more than the size of its largest sort.
+`rivet plan` alone asks for all of it; a run asks for the size of its largest sort, and where there is none,
+for how the rows lie that indexes lead to.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from rivet.plan.estimate import Access, Estimate
 from rivet.plan.schema import Column
+from rivet.plan.sorting import Detour
 from rivet.source.postgres.catalogue import Fetch
 from rivet.source.postgres.describing import nodes
 from rivet.source.protocol import Relation
@@ -28,8 +32,33 @@ SELECT (SELECT nullif(sum(pg_catalog.pg_table_size(oid)), 0)::int8 FROM parts),
         ON s.schemaname = p.nspname AND s.tablename = p.relname
     WHERE s.attname = %(column)s ORDER BY s.inherited DESC LIMIT 1)
 """
+# How the tables lie in the order of indexes' first columns, and how much the server keeps in its own memory.
+_ORDER = """
+SELECT n.nspname, i.relname, s.correlation::float8,
+    t.relpages::int8 * current_setting('block_size')::int8,
+    (SELECT setting::int8 FROM pg_catalog.pg_settings WHERE name = 'shared_buffers')
+        * current_setting('block_size')::int8
+FROM pg_catalog.pg_class i
+JOIN pg_catalog.pg_namespace n ON n.oid = i.relnamespace
+JOIN pg_catalog.pg_index x ON x.indexrelid = i.oid
+JOIN pg_catalog.pg_class t ON t.oid = x.indrelid
+JOIN unnest(%(schemas)s::text[], %(names)s::text[]) AS wanted (schema, name)
+    ON wanted.schema = n.nspname AND wanted.name = i.relname
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = x.indkey[0]
+LEFT JOIN pg_catalog.pg_stats s
+    ON s.schemaname = n.nspname AND s.tablename = t.relname AND s.attname = a.attname AND NOT s.inherited
+"""
+# Up to such a spread, as of a table that is filled day by day, the processor's own memory has most pages: a
+# row took 0.45 microseconds at 0.003 and at 0.008, which is what Rivet's sort takes, and 1.1 at 0.027.
+_IN_ORDER = 0.01
+# What an index scan takes longer for a row on another page than the one before, whether the server has that
+# page in its own memory or fetches it from the system's, as measured with 6,000,000 rows of 150 bytes. Its
+# planner asks neither, if it believes that both memories together hold the table.
+_NEAR_SECONDS = 1.0e-6
+_FAR_SECONDS = 2.4e-6
 _GATHERS = ("Gather", "Gather Merge")
-_BY_INDEX = ("Index Scan", "Index Only Scan")
+_ONE_BY_ONE = "Index Scan"
+_BY_INDEX = (_ONE_BY_ONE, "Index Only Scan")
 _WHOLE = ("Seq Scan", "Foreign Scan", "Sample Scan")
 
 
@@ -55,6 +84,58 @@ def stored(fetch: Fetch, relation: Relation, column: Column | None) -> tuple[int
     asked = {"table": relation.table, "column": "" if column is None else column.name}
     ((table_bytes, correlation),) = fetch(_STORED, asked)
     return table_bytes, correlation
+
+
+def detour_of(fetch: Fetch, in_order: dict[str, Any], as_it_lies: dict[str, Any]) -> Detour | None:
+    """Compare the plan of a scan that is ordered with that of one that is not; None where no index orders it.
+
+    Args:
+        fetch: Asked how the tables lie to whose rows the indexes lead.
+    """
+    leading = [
+        [node for node in nodes(plan) if node["Node Type"] == _ONE_BY_ONE] for plan in (in_order, as_it_lies)
+    ]
+    if not leading[0]:
+        return None
+    named = list(dict.fromkeys(_index(node) for found in leading for node in found))
+    asked = {"schemas": [schema for schema, _ in named], "names": [name for _, name in named]}
+    each = {
+        (schema, name): _row_seconds(correlation, table_bytes, memory_bytes)
+        for schema, name, correlation, table_bytes, memory_bytes in fetch(_ORDER, asked)
+    }
+    longer, usual = (
+        sum(float(node["Plan Rows"]) * each.get(_index(node), _FAR_SECONDS) for node in found)
+        for found in leading
+    )
+    rows = int(as_it_lies["Plan Rows"])
+    return Detour(longer - usual, rows, rows * int(as_it_lies["Plan Width"]))
+
+
+def _index(node: Mapping[str, Any]) -> tuple[str, str]:
+    return node.get("Schema", ""), node["Index Name"]
+
+
+def _row_seconds(correlation: float | None, table_bytes: int, memory_bytes: int) -> float:
+    """Reckon what a row takes: nothing where the rows lie in order, either way."""
+    share = spread(correlation)
+    if share <= _IN_ORDER:
+        return 0.0
+    return _NEAR_SECONDS if share * table_bytes <= memory_bytes else _FAR_SECONDS
+
+
+def spread(correlation: float | None) -> float:
+    """Give the share of a table over which rows lie that follow each other in the order of a column.
+
+    Rows that were put in order by a value to which something at random, up to a share w of its whole range,
+    had been added have the correlation 1 / sqrt(1 + w * w). An unknown one the planner takes for 0.
+
+    >>> spread(1.0), spread(-1.0), spread(0.0), spread(None)
+    (0.0, 0.0, 1.0, 1.0)
+    >>> round(spread(0.991), 3)
+    0.135
+    """
+    squared = min(1.0, (correlation or 0.0) ** 2)
+    return 1.0 if squared <= 0.5 else math.sqrt(1 / squared - 1)
 
 
 def largest_sort(plan: dict[str, Any], processes: int = 1) -> int:

@@ -17,6 +17,7 @@ from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
+from rivet.plan.sorting import Detour
 from rivet.plan.windows import Axis
 from rivet.source.postgres import changes, describing, estimating
 from rivet.source.postgres.answers import cursor_value, on_axis, probe_of
@@ -172,6 +173,14 @@ class PostgresSession:
         """Give rows times width of the largest sort in the plan of a scan; a presorted one costs nothing."""
         statement = read_statement(own_relation(relation), relation.columns, column, scan)
         return estimating.largest_sort(self._explain(statement, f"cannot plan {relation.label}"))
+
+    def detour(self, relation: Relation, column: Column | None, scan: Scan) -> Detour | None:
+        """Reckon how much longer the planner's indexes lead from page to page than without an order."""
+        own, doing = own_relation(relation), f"cannot plan {relation.label}"
+        scans = (replace(scan, sorter=sorter) for sorter in (Sorter.SOURCE, Sorter.RIVET))
+        plans = [self._explain(read_statement(own, own.columns, column, one), doing) for one in scans]
+        with translated(doing), self._asking:
+            return estimating.detour_of(describing.fetching(self._connection), *plans)
 
     def estimate(self, relation: Relation, column: Column | None, scan: Scan) -> Estimate:
         """Read the plan of a scan, and what the catalogue says of the table."""

@@ -16,6 +16,7 @@ from rivet.plan.estimate import Estimate
 from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
+from rivet.plan.sorting import Detour
 from rivet.plan.windows import Axis
 from rivet.source.protocol import Batches, Probe, Relation, Request
 from rivet.source.sqlite import changes
@@ -141,6 +142,15 @@ class SqliteSession:
     def sort_bytes(self, relation: Relation, column: Column | None, scan: Scan) -> int:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
         return self._sort_bytes(self._plan(relation, column, scan), relation, scan)
+
+    def detour(
+        self,
+        relation: Relation,  # noqa: ARG002 - nothing tells how a table lies
+        column: Column | None,  # noqa: ARG002 - likewise
+        scan: Scan,  # noqa: ARG002 - likewise
+    ) -> Detour | None:
+        """Know of none."""
+        return None
 
     def blocks(
         self,
