@@ -1,7 +1,8 @@
-"""By what order PostgreSQL's rows are read: as they lie, sorted by Rivet, or as an index leads to them."""
+"""In what order rows are read: as they lie, and sorted, or as an index leads to them."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 from rivet.outcome import Reading
 from rivet.plan.scans import Sorter
 from tests.run.command import run_command, write_config
+from tests.run.conftest import AnyDatabase
 from tests.run.running import by_day, run_well
 from tests.run.trees import NULL, rows_by_manifest
 from tests.servers.database import Database
+from tests.servers.sqlite import SqliteDatabase
 
 ROWS = 30_000
 # 30,000 minutes of 21 days, some without a day.
@@ -36,7 +39,18 @@ def _fill(database: Database, shape: str, *, is_indexed: bool, page_cost: str = 
     database.execute("ANALYZE events")
 
 
-def _planned(capsys: pytest.CaptureFixture[str], directory: Path, database: Database, **more: Any) -> Any:
+def _fill_sqlite(database: SqliteDatabase, shape: str, *, is_indexed: bool) -> None:
+    value = f"iif(i % 100, datetime(1672531200 + {MINUTES[shape]} * 60, 'unixepoch'), NULL)"
+    database.execute("CREATE TABLE events (id int PRIMARY KEY, created_at DATETIME, n int)")
+    database.execute(
+        f"WITH RECURSIVE m(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM m WHERE i < {ROWS}) "
+        f"INSERT INTO events SELECT i, {value}, i % 7 FROM m"
+    )
+    if is_indexed:
+        database.execute("CREATE INDEX by_day ON events (created_at)")
+
+
+def _planned(capsys: pytest.CaptureFixture[str], directory: Path, database: AnyDatabase, **more: Any) -> Any:
     config = write_config(directory, database.source, by_day(directory / "tree", **more))
     (planned,) = run_command(capsys, "plan", "--config", config, "--json").exports
     return planned
@@ -47,15 +61,14 @@ def _kind(planned: Any) -> tuple[str, set[str], bool]:
     return planned["choice"]["way"], {s["sorter"] for s in planned["scans"]}, planned["sort_bytes"] > 0
 
 
-def _exported(tmp_path: Path, database: Database, place: str, **more: Any) -> Reading:
+def _exported(tmp_path: Path, database: AnyDatabase, place: str, **more: Any) -> Reading:
     """Export, and compare every row with the database."""
     root = tmp_path / place
     outcome = run_well(tmp_path, database.source, by_day(root, **more), validate=True)
     held: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for day, *row in database.fetch(
-        "SELECT created_at::date::text, id, created_at, n FROM events ORDER BY id"
-    ):
-        held[NULL if day is None else day].append(tuple(row))
+    for key, at, n in database.fetch("SELECT id, created_at, n FROM events ORDER BY id"):
+        moment = None if at is None else dt.datetime.fromisoformat(str(at))
+        held[NULL if moment is None else f"{moment:%Y-%m-%d}"].append((key, moment, n))
     landed = rows_by_manifest(root)
     assert {value: sorted(tuple(row) for row in rows) for value, rows in landed.items()} == dict(held)
     assert outcome.reading is not None
@@ -165,3 +178,51 @@ def test_an_index_under_a_query_is_judged_as_that_of_a_table(
         config = write_config(tmp_path, database.source, export)
         (planned,) = run_command(capsys, "plan", "--config", config, "--json").exports
         assert _kind(planned)[:2] == ("single", {who}), planned
+
+
+@pytest.mark.parametrize("is_indexed", [True, False], ids=["index", "none"])
+@pytest.mark.parametrize("shape", MINUTES)
+def test_sqlite_goes_by_an_index_where_rows_lie_in_its_order_alone(
+    tmp_path: Path,
+    sqlite_database: SqliteDatabase,
+    shape: str,
+    is_indexed: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its planner would always; without one it sorts what it may, and Rivet what is more."""
+    database = sqlite_database
+    _fill_sqlite(database, shape, is_indexed=is_indexed)
+    by_index = is_indexed and shape != "random"
+
+    for limit in (PLENTY, LITTLE):
+        planned = _planned(capsys, tmp_path, database, max_sort_size=limit)
+        who = "source" if by_index or (limit == PLENTY and not is_indexed) else "rivet"
+        assert _kind(planned) == ("single", {who}, not by_index), planned
+        assert ("longer" in planned["choice"]["why"]) is is_indexed
+        reading = _exported(tmp_path, database, limit, max_sort_size=limit)
+        assert reading.sorter == (None if by_index else Sorter(who))
+
+
+@pytest.mark.parametrize("shape", ["random", "sorted"])
+def test_mariadb_is_read_in_one_pass_whatever_the_index(
+    tmp_path: Path, mariadb_database: Database, shape: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would sort the whole table, and several scans would sort as much; it does if it is asked to."""
+    database = mariadb_database
+    minute = {"random": "seq * 7919 % 30000", "sorted": "seq"}[shape]
+    database.execute(
+        "CREATE TABLE events (id int PRIMARY KEY, created_at datetime, n int, INDEX by_day (created_at))"
+    )
+    database.execute(
+        "INSERT INTO events SELECT seq, IF(seq % 100, TIMESTAMP '2023-01-01 00:00:00' + "
+        f"INTERVAL {minute} MINUTE, NULL), seq % 7 FROM seq_1_to_{ROWS}"
+    )
+    database.execute("ANALYZE TABLE events")
+
+    for limit in (PLENTY, LITTLE):
+        planned = _planned(capsys, tmp_path, database, max_sort_size=limit)
+        assert _kind(planned) == ("single", {"rivet"}, True), planned
+        assert _exported(tmp_path, database, limit, max_sort_size=limit).sorter is Sorter.RIVET
+    several = _planned(capsys, tmp_path, database, max_sort_size=LITTLE, sort="source")
+    assert several["choice"]["way"] == "bounded"
+    assert several["sort_bytes"] <= 100_000

@@ -12,7 +12,7 @@ from typing import Any
 
 from rivet.plan.estimate import Access, Estimate
 from rivet.plan.schema import Column
-from rivet.plan.sorting import Detour
+from rivet.plan.sorting import Detour, is_in_order
 from rivet.source.postgres.catalogue import Fetch
 from rivet.source.postgres.describing import nodes
 from rivet.source.protocol import Relation
@@ -48,9 +48,6 @@ LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = x.indke
 LEFT JOIN pg_catalog.pg_stats s
     ON s.schemaname = n.nspname AND s.tablename = t.relname AND s.attname = a.attname AND NOT s.inherited
 """
-# Up to such a spread, as of a table that is filled day by day, the processor's own memory has most pages: a
-# row took 0.45 microseconds at 0.003 and at 0.008, which is what Rivet's sort takes, and 1.1 at 0.027.
-_IN_ORDER = 0.01
 # What an index scan takes longer for a row on another page than the one before, whether the server has that
 # page in its own memory or fetches it from the system's, as measured with 6,000,000 rows of 150 bytes. Its
 # planner asks neither, if it believes that both memories together hold the table.
@@ -118,7 +115,7 @@ def _index(node: Mapping[str, Any]) -> tuple[str, str]:
 def _row_seconds(correlation: float | None, table_bytes: int, memory_bytes: int) -> float:
     """Reckon what a row takes: nothing where the rows lie in order, either way."""
     share = spread(correlation)
-    if share <= _IN_ORDER:
+    if is_in_order(share):
         return 0.0
     return _NEAR_SECONDS if share * table_bytes <= memory_bytes else _FAR_SECONDS
 

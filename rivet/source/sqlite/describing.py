@@ -78,8 +78,9 @@ class _Describing:
         names = {c.name for c in typed.columns}
         key = table.primary_key if names.issuperset(table.primary_key) else ()
         ties = tuple(text(name) for name in table.primary_key)
-        if not ties and table.rowid is not None:
-            ties = (f"{ALIAS}.{table.rowid}",)
+        rowid = None if table.rowid is None else f"{ALIAS}.{table.rowid}"
+        if not ties and rowid is not None:
+            ties = (rowid,)
         # An index holds text, and text with offsets is not in the order of time.
         unordered = {
             c.name for c in typed.columns if c.type.kind is Kind.INSTANT and c.name not in typed.units
@@ -96,6 +97,7 @@ class _Describing:
             consistency_reason=unsteady.reason if unsteady else "",
             overrides=tuple(typed.overrides.items()),
             ties=ties,
+            rowid=None if unsteady else rowid,
         )
         return Described(relation, typed.examination)
 

@@ -17,10 +17,12 @@ class SqliteRelation(Relation):
     Attributes:
         overrides: By exact name, the types that the config asks for.
         ties: SQL of what orders rows with equal dates.
+        rowid: SQL of the number by which a table holds its rows in order; None: there is none.
     """
 
     overrides: tuple[tuple[str, Override], ...] = ()
     ties: tuple[str, ...] = ()
+    rowid: str | None = None
 
     def readings(self, columns: Sequence[Column]) -> list[Reading]:
         """Say how columns are read."""

@@ -13,7 +13,7 @@ from rivet.errors import ColumnError
 from rivet.plan.blocks import Blocks
 from rivet.plan.cursor import Cursor, CursorValue, Touched, touched_of_pieces
 from rivet.plan.estimate import Estimate
-from rivet.plan.scans import Scan, Sorter, WindowCount, counts_of_pieces
+from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, counts_of_pieces
 from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.sorting import Detour
@@ -27,9 +27,9 @@ from rivet.source.sqlite.chunking import chunk_statement
 from rivet.source.sqlite.connecting import SqliteConnection
 from rivet.source.sqlite.describing import describe
 from rivet.source.sqlite.errors import translated
-from rivet.source.sqlite.estimating import estimate_of, sorts
+from rivet.source.sqlite.estimating import detour_of, estimate_of, is_led, order_statement, sorts
 from rivet.source.sqlite.relation import SqliteRelation, own_relation
-from rivet.source.sqlite.statements import read_statement, text_statement
+from rivet.source.sqlite.statements import read_statement, scan_order, text_statement
 
 # The driver's batches are bounded in rows only; even of the largest rows one holds no more than this.
 _BATCH_BYTES = 8 * 1024**2
@@ -143,14 +143,16 @@ class SqliteSession:
         """Give the bytes of a scan's rows where SQLite's plan sorts them; 0 where an index orders them."""
         return self._sort_bytes(self._plan(relation, column, scan), relation, scan)
 
-    def detour(
-        self,
-        relation: Relation,  # noqa: ARG002 - nothing tells how a table lies
-        column: Column | None,  # noqa: ARG002 - likewise
-        scan: Scan,  # noqa: ARG002 - likewise
-    ) -> Detour | None:
-        """Know of none."""
-        return None
+    def detour(self, relation: Relation, column: Column | None, scan: Scan) -> Detour | None:
+        """Reckon what an index takes longer from row to row, by samples, where rows have numbers."""
+        own, plan = own_relation(relation), self._plan(relation, column, scan)
+        if column is None or scan.reach is not Reach.EVERYTHING or own.rowid is None or not is_led(plan):
+            return None
+        (by,), examination = own.readings([column]), self._examined(own)
+        order = scan_order(by, scan, self._separator_of(own, column))
+        statement = order_statement(own.from_item, own.rowid, order)
+        (found,) = self._rows(statement, f"cannot look how {relation.label} lies")
+        return detour_of(found, examination.rows, examination.total_bytes)
 
     def blocks(
         self,
