@@ -182,8 +182,10 @@ class Windowing:
             found = self._ordering(scans)
         if found.sorter is None:
             raise found.refusal or AssertionError(found)
-        told = found.told(sum(s.expected_rows or 0 for s in scans) or self._probe.rows)
-        choice = replace(choice, why="; ".join(filter(None, (choice.why, told))))
+        told = found.told(largest_of(scans).expected_rows or self._probe.rows) if scans else ""
+        if told:
+            which = "" if len(scans) == 1 else "of the largest scan's rows: "
+            choice = replace(choice, why=f"{choice.why}; {which}{told}")
         sorter = found.sorter
         scans = tuple(s if s.reach is Reach.NULLS else replace(s, sorter=sorter) for s in scans)
         return choice, scans, found.sort_bytes

@@ -155,12 +155,15 @@ def test_bounds_on_scans_hold_whoever_sorts(
     database = postgres_database
     _fill(database, "random", is_indexed=True)
 
-    bounded = _planned(capsys, tmp_path, database, max_scan_rows=10_000)
+    bounded = _planned(capsys, tmp_path, database, max_scan_rows=20_000)
     assert bounded["choice"]["way"] == "bounded"
-    assert max(s["expected_rows"] for s in bounded["scans"]) <= 10_000
+    assert max(s["expected_rows"] for s in bounded["scans"]) <= 20_000
+    *ranges, nulls = (s["sorter"] for s in bounded["scans"])
+    assert (ranges, nulls) == (["rivet", "rivet"], "source")
+    assert "; of the largest scan's rows: Rivet sorts them in about" in bounded["choice"]["why"]
     days = _planned(capsys, tmp_path, database, scan="per_partition")
     assert len(days["scans"]) == days["partition_count"]
-    _exported(tmp_path, database, "bounded", max_scan_rows=10_000)
+    assert _exported(tmp_path, database, "bounded", max_scan_rows=20_000).sorter is Sorter.RIVET
     _exported(tmp_path, database, "days", scan="per_partition")
 
 
