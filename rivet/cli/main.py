@@ -27,6 +27,9 @@ def main() -> int:
     streams.hold_standard_descriptors()
     # NumPy's library for matrices, of which nothing here makes use, would start threads that wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Arrow chooses as it is loaded what its Parquet writer takes memory from; see rivet.export.memory.
+    if sys.platform == "linux":
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
     stop = Stop()
     stop.install()
     lost = LostErrors()
