@@ -7,7 +7,7 @@ import itertools
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -75,15 +75,17 @@ class LocalDirectories:
 
     def settle(self, directories: Iterable[str]) -> None:
         """Sync directories, then those above them where one was made or removed, each once."""
-        asked = set(directories)
-        above = {a for directory in asked for a in _above(directory) if a in self._changed} - asked
-        if len(asked) == 1:
-            self._sync(asked.pop())
-        elif asked:
-            with ThreadPoolExecutor(min(len(asked), _SYNCS_AT_ONCE)) as pool:
-                list(pool.map(self._sync, asked))
-        for directory in sorted(above, reverse=True):
-            self._sync(directory)
+        asked = list(set(directories))
+        parents = {os.path.dirname(directory) for directory in asked}
+        above = {a for p in parents for a in (p, *_above(p)) if a in self._changed}.difference(asked)
+        # Each thread has its share: handing over one by one takes as long as a sync itself.
+        shares = [asked[n::_SYNCS_AT_ONCE] for n in range(min(len(asked), _SYNCS_AT_ONCE))]
+        if len(shares) == 1:
+            self._sync_each(shares[0])
+        elif shares:
+            with ThreadPoolExecutor(len(shares)) as pool:
+                list(pool.map(self._sync_each, shares))
+        self._sync_each(sorted(above, reverse=True))
 
     def remove_root(self) -> None:
         """Remove the root and its parents, as long as they are empty and were made here."""
@@ -98,12 +100,13 @@ class LocalDirectories:
             self._made.discard(directory)
             directory = os.path.dirname(directory)
 
-    def _sync(self, directory: str) -> None:
-        change = self._changed.get(directory)
-        _sync(directory)
-        with self._lock:
-            if change is not None and self._changed.get(directory) == change:
-                del self._changed[directory]
+    def _sync_each(self, directories: Sequence[str]) -> None:
+        for directory in directories:
+            change = self._changed.get(directory)
+            _sync(directory)
+            with self._lock:
+                if change is not None and self._changed.get(directory) == change:
+                    del self._changed[directory]
 
     def _attempt(self, path: str, operation: Callable[[], T], made: list[str]) -> T:
         for _ in range(_ATTEMPTS):
