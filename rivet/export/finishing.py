@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from rivet.export.staged import StagedFile
 
-# Files that wait for the disk: syncs run side by side, and their number bounds the files held open.
+# Files that wait for the disk: syncs run side by side, and their number bounds the files held open; small
+# ones that were handed over together count as one.
 _FINISHING_THREADS = 4
 _UNFINISHED_FILES = 32
 
@@ -45,9 +46,14 @@ class Finisher:
         self._under_way: set[Future[None]] = set()
         self._failure: BaseException | None = None
 
-    def submit(self, file: StagedFile) -> None:
-        """Have a file made durable, as soon as there is room for one more."""
-        self._hand_over(file.finish)
+    def submit(self, *files: StagedFile) -> None:
+        """Have files made durable, one after the other, as soon as there is room for one more."""
+
+        def finish() -> None:
+            for file in files:
+                file.finish()
+
+        self._hand_over(finish)
 
     def then(self, work: Callable[[], None]) -> None:
         """Have work done once all that was handed over so far is done; not where any of it failed."""

@@ -199,8 +199,7 @@ class Stager:
         marker_file = self._begin(partition.child(self._success_name), self._stage)
         manifest_file.write(encoded)
         marker_file.write(success_marker(encoded))
-        self.finisher.submit(manifest_file)
-        self.finisher.submit(marker_file)
+        self.finisher.submit(manifest_file, marker_file)
         return StagedPartition(partition, manifest, digest(encoded), parts, manifest_file, marker_file)
 
 

@@ -50,6 +50,8 @@ __all__ = [
 MAX_MANIFEST_BYTES = 16 * 1024**2
 MAX_MARKER_BYTES = 1024
 
+_WORDS = {None: "null", True: "true", False: "false"}
+
 
 def digest(data: bytes) -> str:
     """Digest bytes as `sha256:<hex>`.
@@ -232,6 +234,8 @@ def _indented(value: object, line: str) -> str:
     inner = line + "  "
     if isinstance(value, str):
         return encode_basestring(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
     if isinstance(value, Mapping) and value:
         items = [f"{encode_basestring(key)}: {_indented(item, inner)}" for key, item in value.items()]
         return f"{{{inner}{f',{inner}'.join(items)}{line}}}"
