@@ -92,7 +92,7 @@ class PartitionWriter:
         table = rows.table()
         if self._open is None:
             name, file = self._stage(len(self._parts))
-            self._open = _OpenPart(name, file, table.schema, self._settings, table)
+            self._open = _OpenPart(name, file, self._settings, table)
         self._open.write(table)
 
     def end_chunk(self) -> tuple[StagedPart, ...]:
@@ -132,11 +132,13 @@ class PartitionWriter:
 
 
 class _OpenPart:
-    """One Parquet file under way, digested as its bytes pass."""
+    """One Parquet file under way, digested as its bytes pass.
 
-    def __init__(
-        self, name: str, file: StagedFile, schema: pa.Schema, settings: ParquetSettings, sample: pa.Table
-    ) -> None:
+    Args:
+        sample: Its first row group.
+    """
+
+    def __init__(self, name: str, file: StagedFile, settings: ParquetSettings, sample: pa.Table) -> None:
         self.name = name
         self.file = file
         self.rows = 0
@@ -151,14 +153,15 @@ class _OpenPart:
         self._sink = pa.BufferedOutputStream(raw, _WRITE_BUFFER_BYTES)
         self._is_sorted = settings.is_sorted
         is_told = settings.sorted_by is not None and settings.is_sorted
-        sorted_by = [] if not is_told else [schema.get_field_index(settings.sorted_by)]
+        sorted_by = [] if not is_told else [sample.schema.get_field_index(settings.sorted_by)]
+        leaves = list(_leaves(sample))
         self._writer = pq.ParquetWriter(
             self._sink,
-            schema,
+            sample.schema,
             compression=settings.compression,
             compression_level=settings.compression_level,
-            use_dictionary=_repeating_columns(sample),
-            write_statistics=_columns_of_short_values(sample),
+            use_dictionary=[path for path, values in leaves if _repeats(values)],
+            write_statistics=[path for path, values in leaves if _are_short(values)],
             write_page_index=True,
             sorting_columns=[pq.SortingColumn(index) for index in sorted_by] or None,
         )
@@ -225,30 +228,23 @@ class _DigestingSink:
         return False
 
 
-def _repeating_columns(table: pa.Table) -> list[str]:
-    samples = (
-        (path, values[:_DICTIONARY_SAMPLE_VALUES])
-        for path, values in _leaves(table.slice(0, _DICTIONARY_SAMPLE_VALUES))
-    )
-    return [path for path, sample in samples if not pa.types.is_boolean(sample.type) and _repeats(sample)]
-
-
-def _repeats(sample: pa.Array) -> bool:
+def _repeats(values: pa.Array) -> bool:
     """Tell whether values repeat so often that a dictionary pays; where they do not, a few mostly tell."""
-    few = sample[:_FEW_VALUES]
+    if pa.types.is_boolean(values.type):
+        return False
+    few = values[:_FEW_VALUES]
     if len(few) == _FEW_VALUES and len(few.unique()) > _FEW_VALUES * _FEW_MAX_SHARE:
         return False
+    sample = values[:_DICTIONARY_SAMPLE_VALUES]
     return 0 < len(sample.unique()) <= len(sample) * _DICTIONARY_MAX_SHARE
 
 
-def _columns_of_short_values(table: pa.Table) -> list[str]:
-    return [
-        path
-        for path, values in _leaves(table)
-        if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type))
+def _are_short(values: pa.Array) -> bool:
+    return (
+        not (pa.types.is_string(values.type) or pa.types.is_binary(values.type))
         or values.nbytes <= _STATISTICS_MAX_VALUE_BYTES  # then none of them is longer
         or (pc.max(pc.binary_length(values)).as_py() or 0) <= _STATISTICS_MAX_VALUE_BYTES
-    ]
+    )
 
 
 def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
