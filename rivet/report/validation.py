@@ -20,8 +20,9 @@ from rivet.wording import counted
 
 MAX_FINDINGS = 200
 MAX_DIFFERENCES = 60
-# A killed run leaves a note for each partition that it had in hand, which may be a thousand.
-MAX_NOTES_OF_A_KIND = 5
+# A killed run leaves a note for each partition that it had in hand, and a lost directory an error for each
+# part: either may be a thousand.
+MAX_FINDINGS_OF_A_KIND = 5
 _RUN_AGAIN = (
     "a table that was written to since the tree's run differs: run the export again, then compare again"
 )
@@ -31,13 +32,13 @@ _VANISHED = "; of partitions that are gone, vanished: remove or keep says what b
 
 
 def findings_table(verdict: Verdict) -> list[str]:
-    """List the findings, errors first, of each kind of note the first few; empty without findings.
+    """List the findings, errors first, of each kind the first few; empty without findings.
 
     A very long list is cut in the middle.
     """
     if not verdict.findings:
         return []
-    errors = [f for f in verdict.findings if f.level is Level.ERROR]
+    errors = _summed_up([f for f in verdict.findings if f.level is Level.ERROR])
     notes = _summed_up([f for f in verdict.findings if f.level is not Level.ERROR])
     rows = [(f.level.value, f.code, f.path or ".", f.message) for f in (*errors, *notes)]
     return cut(table(("level", "code", "path", "finding"), rows), MAX_FINDINGS, "finding", header=1)
@@ -122,15 +123,19 @@ def _label(difference: Difference) -> str:
     return "all rows" if difference.value is None else told_label(difference.value)
 
 
-def _summed_up(notes: Sequence[Finding]) -> Iterator[Finding]:
-    """Give the first notes of each kind, kind after kind, and one that counts the others of it."""
-    for code in dict.fromkeys(note.code for note in notes):
-        alike = [note for note in notes if note.code == code]
+def _summed_up(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Give the first findings of each kind, kind after kind, and one that counts the others of it.
+
+    Args:
+        findings: Of one level.
+    """
+    for code in dict.fromkeys(finding.code for finding in findings):
+        alike = [finding for finding in findings if finding.code == code]
         # One more line would say no less than the count of it.
-        shown = len(alike) if len(alike) <= MAX_NOTES_OF_A_KIND + 1 else MAX_NOTES_OF_A_KIND
+        shown = len(alike) if len(alike) <= MAX_FINDINGS_OF_A_KIND + 1 else MAX_FINDINGS_OF_A_KIND
         yield from alike[:shown]
-        if more := sum(note.count for note in alike[shown:]):
-            yield Finding(Level.NOTE, code, "", f"{more:,} more of this kind, --json lists them")
+        if more := sum(finding.count for finding in alike[shown:]):
+            yield Finding(alike[0].level, code, "", f"{more:,} more of this kind, --json lists them")
 
 
 def validate_lines(outcome: ValidateOutcome) -> list[str]:

@@ -68,8 +68,8 @@ def test_failed_and_skipped_exports_are_told_apart() -> None:
     ]
 
 
-def test_notes_of_a_kind_are_summed_up_and_errors_are_not() -> None:
-    """Of a thousand notes the first five are told and the others counted; each error stands there."""
+def test_findings_of_a_kind_are_summed_up() -> None:
+    """Of a thousand notes and of many errors the first five are told and the others counted, errors first."""
     pending = [
         Finding(Level.NOTE, "partition_unfinished", f"d={day}", "the run was broken off")
         for day in range(993)
@@ -83,10 +83,12 @@ def test_notes_of_a_kind_are_summed_up_and_errors_are_not() -> None:
 
     assert header.split() == ["level", "code", "path", "finding"]
     told = [(line.split()[:3], line) for line in lines]
-    assert [words[2] for words, _ in told[:40]] == [f"{n}.parquet" for n in range(40)]
-    assert [words[2] for words, _ in told[40:45]] == [f"d={day}" for day in range(5)]
-    assert told[45][1].endswith("  995 more of this kind, --json lists them")
-    assert [words[2] for words, _ in told[46:]] == [f"{n}.txt" for n in range(6)]
+    assert [words[2] for words, _ in told[:5]] == [f"{n}.parquet" for n in range(5)]
+    assert told[5][0][:2] == ["error", "part_missing"]
+    assert told[5][1].endswith("  35 more of this kind, --json lists them")
+    assert [words[2] for words, _ in told[6:11]] == [f"d={day}" for day in range(5)]
+    assert told[11][1].endswith("  995 more of this kind, --json lists them")
+    assert [words[2] for words, _ in told[12:]] == [f"{n}.txt" for n in range(6)]
     assert "40 errors, 1,006 notes" in closing
 
 
