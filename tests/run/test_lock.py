@@ -48,6 +48,20 @@ def test_a_run_that_finds_a_lock_changes_nothing(
     assert snapshot(root) == before
 
 
+def test_merging_that_finds_a_lock_changes_nothing(
+    root: Path, tmp_path: Path, sqlite_database: SqliteDatabase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends with 5 and the holder's name, where there is nothing to merge as well."""
+    before = snapshot(root)
+    told = run_command(
+        capsys, "compact", "--config", write_config(tmp_path, sqlite_database.source, by_day(root))
+    )
+
+    assert told.exit_code == 5
+    assert any("run '20230102T030405Z-0123abcd' on host 'db1'" in line for line in told.errors)
+    assert snapshot(root) == before
+
+
 def test_plan_check_and_validation_heed_no_lock(
     root: Path, tmp_path: Path, sqlite_database: SqliteDatabase, capsys: pytest.CaptureFixture[str]
 ) -> None:
