@@ -6,55 +6,29 @@ import itertools
 import json
 import random
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rivet.config.read_settings import AskedWindows
-from rivet.errors import SourceUnavailable
-from rivet.export.pages import Pages
-from rivet.plan.scans import Scan
 from rivet.run import run
 from tests.run.conftest import ENGINES, AnyDatabase
+from tests.run.keeping import WAYS as KEYS
+from tests.run.keeping import asked_chunks, make_indexed_events
 from tests.run.nights import SECOND_NIGHT, assert_valid, make_events, source_rows
 from tests.run.running import by_day, run_one, run_well, settings
 from tests.run.test_kill import _ask, _driver
 from tests.run.trees import NULL, Rows, rows_by_manifest
 from tests.servers.sqlite import SqliteDatabase
 
-WAYS: dict[str, dict[str, Any]] = {
-    "range": {"mode": "chunked", "chunk_column": "id", "chunk_size": 1},
-    "page": {"mode": "chunked", "chunk_by_key": ["id"], "chunk_size": 1},
-    "composite": {"mode": "chunked", "chunk_by_key": ["created_at", "id"], "chunk_size": 1},
-}
-
-
-@contextmanager
-def _chunks(failing_at: int | None = None) -> Iterator[list[Scan]]:
-    """Collect the chunks that are read; the source fails at the one of that number."""
-    read = Pages.read
-    seen: list[Scan] = []
-
-    def reading(pages: Pages, relation: Any, column: Any, scan: Scan) -> Any:
-        if len(seen) == failing_at:
-            raise SourceUnavailable("the server went away")
-        seen.append(scan)
-        return read(pages, relation, column, scan)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Pages, "read", reading)
-        yield seen
+WAYS = {way: {"mode": "chunked", **keys} for way, keys in KEYS.items()}
 
 
 @pytest.fixture
 def events(database: AnyDatabase, engine: str) -> AnyDatabase:
     """Give a table of a few days, with indexes for each way to cut."""
-    make_events(database, engine)
-    database.execute("CREATE UNIQUE INDEX by_day ON events (created_at, id)")
-    return database
+    return make_indexed_events(database, engine)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -68,7 +42,7 @@ def test_some_windows_are_read_in_chunks(tmp_path: Path, events: AnyDatabase, wa
     events.execute(SECOND_NIGHT.replace("created_at = '2023-01-05", "note = '2023-01-05"))
     after = source_rows(events)
 
-    with _chunks() as chunks:
+    with asked_chunks() as chunks:
         outcome = run(
             settings(tmp_path, events.source, export),
             asked=AskedWindows(partitions=labels),
@@ -106,14 +80,14 @@ def test_wherever_a_run_failed_no_chunk_is_read_again(
     for number in itertools.count(step=3):
         root = tmp_path / str(number)
         export = by_day(root, publish="eager", resume="reuse", vanished="keep", **WAYS[way])
-        with _chunks(failing_at=number) as seen:
+        with asked_chunks(failing_at=number) as seen:
             outcome = run_one(tmp_path, events.source, export)
         if outcome.status == "complete":
             assert number >= len(seen) == rows
             break
         assert (outcome.exit_code, outcome.error) == (3, "the server went away")
 
-        with _chunks() as chunks:
+        with asked_chunks() as chunks:
             run_well(tmp_path, events.source, export)
 
         assert len(seen) + len(chunks) == rows
@@ -184,7 +158,7 @@ def test_killed_at_random_changes_the_next_run_reads_no_finished_chunk_again(
             done = {} if export_file.get("status") == "complete" else seen
             noted = _noted(root) if "pending" in export_file else set()
 
-            with _chunks() as chunks:
+            with asked_chunks() as chunks:
                 run_well(tmp_path, sqlite_database.source, export)
 
             assert rows_by_manifest(root) == expected, change
