@@ -48,6 +48,7 @@ def _where(relation: SqliteRelation, condition: str) -> SqliteRelation:
         relation,
         from_item=f"(SELECT {asked} FROM {relation.from_item} WHERE {condition}) AS {ALIAS}",
         ties=(f"{ALIAS}.{quoted(_TIE)}",) if numbers else relation.ties,
+        rowid=None,
     )
 
 
