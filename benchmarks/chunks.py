@@ -32,7 +32,8 @@ from rivet.export.pages import Pages
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.run import run
-from rivet.source.protocol import Batches, Relation
+from rivet.source.protocol import Batches
+from rivet.source.relation import Relation
 
 ROWS = 3_000_000
 GAP = 1_000_003  # between one key and the next

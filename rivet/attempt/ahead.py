@@ -24,7 +24,8 @@ from rivet.plan.unrepresentable import nulled_columns
 from rivet.preparing.described import Described
 from rivet.preparing.ordering import ordering_of
 from rivet.preparing.windowed import may_split
-from rivet.source.protocol import Batches, Relation, Session
+from rivet.source.protocol import Batches, Session
+from rivet.source.relation import Relation
 
 # An estimate may be wrong by so much before a scan is begun that the probe then splits.
 _DOUBT = 4

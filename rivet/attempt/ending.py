@@ -17,7 +17,7 @@ from rivet.preparing.prepared import Prepared
 from rivet.preparing.selecting import watermark_of
 from rivet.publish.tree import Tree
 from rivet.publish.unread import unrepresentable_unread
-from rivet.source.protocol import Consistency
+from rivet.source.relation import Consistency
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from rivet.plan.schema import schema_fingerprint, schema_json
 from rivet.plan.watermark import KEY, Watermark
 from rivet.preparing.described import Described
 from rivet.publish.tree import partition_facts
-from rivet.source.protocol import Consistency
+from rivet.source.relation import Consistency
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from rivet.export.passed import Passed
 from rivet.plan.chunks import ChunkPage
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
-from rivet.source.protocol import Batches, Relation, Session
+from rivet.source.protocol import Batches, Session
+from rivet.source.relation import Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,8 @@ import pyarrow as pa
 from rivet.errors import ColumnError, IntegrityError
 from rivet.plan.layout import Partition
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Consistency, Probe
+from rivet.source.protocol import Probe
+from rivet.source.relation import Consistency
 from rivet.wording import counted
 
 _UNSTEADY = (

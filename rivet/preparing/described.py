@@ -18,7 +18,8 @@ from rivet.plan.overrides import override
 from rivet.plan.resolve import require_temporal, require_told_by_path, resolve_column, resolve_key
 from rivet.plan.schema import Column
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Consistency, Relation, Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Consistency, Relation, Request
 
 
 @dataclass(frozen=True, slots=True)

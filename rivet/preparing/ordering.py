@@ -13,7 +13,8 @@ from rivet.export.temporary import free_bytes
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column
 from rivet.plan.sorting import Detour, Wish, choose_sorter, cost_told, unsortable
-from rivet.source.protocol import Relation, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)

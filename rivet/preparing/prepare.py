@@ -25,7 +25,8 @@ from rivet.preparing.prepared import Prepared
 from rivet.preparing.windowed import Windowing
 from rivet.publish.tree import Tree
 from rivet.publish.vanished import decide_vanished, possibly_present
-from rivet.source.protocol import Probe, Relation, Session
+from rivet.source.protocol import Probe, Session
+from rivet.source.relation import Relation
 
 
 def prepare(

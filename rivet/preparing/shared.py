@@ -13,7 +13,8 @@ from rivet.plan.sharing import LEAST_ROWS, MOST_PASSES, at_once, heavy_share, sh
 from rivet.plan.ways import Choice, Way
 from rivet.preparing.described import Described
 from rivet.preparing.prepared import Prepared
-from rivet.source.protocol import Consistency, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Consistency
 from rivet.wording import counted
 
 _SHAREABLE = [(Reach.EVERYTHING, Sorter.RIVET)]

@@ -16,7 +16,7 @@ from rivet.errors import DestinationUnavailable, ObjectNotFound
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
 from rivet.run import run
-from rivet.source.protocol import Relation
+from rivet.source.relation import Relation
 from rivet.validate.tree import validate
 from tests.run.fake_source import FakeBatches, FakeSource
 from tests.run.running import by_day, settings

@@ -19,7 +19,8 @@ from rivet.plan.selection import Selection
 from rivet.plan.sorting import Detour
 from rivet.plan.windows import Axis
 from rivet.source.arrow import arrow_schema
-from rivet.source.protocol import Chunking, Probe, Relation, Request
+from rivet.source.protocol import Chunking, Probe
+from rivet.source.relation import Relation, Request
 
 COLUMNS = (
     Column("day", ColumnType(Kind.DATE), "date"),

@@ -13,7 +13,7 @@ import pytest
 from rivet.errors import SourceUnavailable
 from rivet.events import Event
 from rivet.source.postgres.bulk import BulkReader
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.run.nights import assert_equal, make_events
 from tests.run.refusing import by_query
 from tests.run.running import by_day, run_one, run_well

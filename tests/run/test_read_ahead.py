@@ -11,7 +11,7 @@ import pytest
 
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column
-from rivet.source.protocol import Relation
+from rivet.source.relation import Relation
 from tests.run.fake_source import FakeBatches, FakeSource
 from tests.run.running import by_day, run_one
 from tests.run.trees import rows_by_manifest

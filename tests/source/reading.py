@@ -19,7 +19,8 @@ from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Override
 from rivet.source.arrow import arrow_schema
 from rivet.source.opening import open_source
-from rivet.source.protocol import Consistency, Relation, Request, Session, Source
+from rivet.source.protocol import Session, Source
+from rivet.source.relation import Consistency, Relation, Request
 from tests.servers.database import Database
 
 EVERYTHING = Scan(Reach.EVERYTHING)

@@ -15,7 +15,8 @@ from rivet.config.settings import SourceSettings
 from rivet.plan.probe import Probe
 from rivet.plan.schema import Override
 from rivet.source.opening import open_source
-from rivet.source.protocol import Request, Session, Source
+from rivet.source.protocol import Session, Source
+from rivet.source.relation import Request
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.reading import column_of, read_scan
 

@@ -22,7 +22,8 @@ from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection, selected
 from rivet.plan.windows import Axis
 from rivet.source.opening import open_source
-from rivet.source.protocol import Relation, Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Relation, Request
 from tests.servers.database import Database
 from tests.servers.sqlite import SqliteDatabase
 

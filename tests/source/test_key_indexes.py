@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rivet.plan.keys import TableIndex
-from rivet.source.protocol import Relation, Request
+from rivet.source.relation import Relation, Request
 from tests.servers.database import Database
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.reading import in_session

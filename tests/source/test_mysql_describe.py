@@ -9,7 +9,7 @@ import pytest
 from rivet.errors import SourceDenied, SourceError
 from rivet.source.mysql.catalogue import find_table
 from rivet.source.opening import open_source
-from rivet.source.protocol import Consistency, Relation, Request
+from rivet.source.relation import Consistency, Relation, Request
 from tests.servers.database import Database
 from tests.servers.mariadb import quoted
 from tests.source.reading import EVERYTHING, column_of, in_session, read_all, settings_of, source_of

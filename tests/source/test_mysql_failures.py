@@ -20,7 +20,7 @@ from rivet.config.settings import Secret, SourceSettings, Tls
 from rivet.errors import ColumnError, SourceDenied, SourceError, SourceStopped, SourceUnavailable
 from rivet.source.mysql.errors import DRIVER_ERRORS, translated
 from rivet.source.opening import open_source
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Account, Database
 from tests.servers.mariadb import MysqlServer, quoted
 from tests.servers.proxy import run_proxy

@@ -11,7 +11,8 @@ import pytest
 from rivet.plan.calendar import Granularity
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Relation, Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Relation, Request
 from tests.servers.database import Database
 from tests.source.reading import EVERYTHING, column_of, in_session
 from tests.source.server_settings import global_settings

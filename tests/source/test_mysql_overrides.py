@@ -11,7 +11,7 @@ from rivet.plan.overrides import override
 from rivet.plan.schema import ColumnType, Fidelity, Kind, Override
 from rivet.source.mysql.describing import rendered_columns
 from rivet.source.mysql.types import Described
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import in_session, read_all
 

@@ -11,7 +11,8 @@ from rivet.plan.calendar import MICROSECONDS_PER_DAY, Granularity, days_from_civ
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Kind
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Probe, Request, Session
+from rivet.source.protocol import Probe, Session
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import EVERYTHING, column_of, in_session, read_scan
 

@@ -13,7 +13,8 @@ from rivet.errors import ColumnError
 from rivet.plan.calendar import Granularity
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import column_of, in_session, read_all, read_scan, source_of
 from tests.source.server_settings import global_settings

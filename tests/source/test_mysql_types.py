@@ -13,7 +13,7 @@ import pytest
 from rivet.errors import ColumnError
 from rivet.plan.schema import Column, ColumnType, Kind, Override
 from rivet.source.mysql.types import Described, source_type, type_name
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import column_of, in_session, read_all, read_scan, source_of
 

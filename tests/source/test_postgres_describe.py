@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from rivet.errors import SourceDenied, SourceError
-from rivet.source.protocol import Consistency, Relation, Request
+from rivet.source.relation import Consistency, Relation, Request
 from tests.servers.database import Database
 from tests.source.reading import in_session, read_all, read_scan, source_of
 

@@ -18,7 +18,7 @@ from rivet.config.settings import Secret, SourceSettings, Tls
 from rivet.errors import SourceDenied, SourceError, SourceStopped, SourceUnavailable
 from rivet.source.opening import open_source
 from rivet.source.postgres.errors import DRIVER_ERRORS, translated
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import run_proxy

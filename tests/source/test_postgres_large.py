@@ -6,7 +6,7 @@ import pytest
 
 from rivet.plan.calendar import days_from_civil
 from rivet.plan.scans import Reach, Scan
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import column_of, read_all, read_scan, source_of
 

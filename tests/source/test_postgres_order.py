@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rivet.source.protocol import Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import column_of, in_session, read_scan
 

@@ -6,7 +6,7 @@ import pytest
 
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.schema import ColumnType, Kind, Override
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import read_all, source_of
 

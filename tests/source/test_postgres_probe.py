@@ -11,7 +11,7 @@ from rivet.plan.probe import Probe
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Kind
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import column_of, read_scan, source_of
 

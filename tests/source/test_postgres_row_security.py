@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database, run
 from tests.source.reading import in_session
 

@@ -13,7 +13,8 @@ from rivet.plan.calendar import Granularity
 from rivet.plan.schema import Kind
 from rivet.plan.windows import Axis
 from rivet.source.postgres import PostgresSource
-from rivet.source.protocol import Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import EVERYTHING, column_of, in_session, read_all, read_scan, source_of
 

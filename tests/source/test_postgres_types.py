@@ -11,7 +11,7 @@ import pytest
 from rivet.errors import ColumnError
 from rivet.plan.schema import ColumnType, Fidelity, Kind, Override
 from rivet.source.postgres.types import SourceType, becomes
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 from tests.servers.database import Database
 from tests.source.reading import read_all, source_of
 

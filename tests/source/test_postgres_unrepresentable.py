@@ -13,7 +13,8 @@ from rivet.plan.calendar import days_from_civil
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Column, ColumnType, Kind, Override
 from rivet.source.arrow import arrow_schema
-from rivet.source.protocol import Relation, Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Relation, Request
 from tests.servers.database import Database
 from tests.source.reading import EVERYTHING, column_of, source_of
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from rivet.config.settings import SourceSettings
 from rivet.errors import RivetError
 from rivet.source.opening import open_source
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 
 def open_twice(path):
     source = open_source(SourceSettings("sqlite", path=Path(path)))

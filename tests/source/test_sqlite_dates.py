@@ -17,7 +17,8 @@ from rivet.plan.calendar import Granularity
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Kind
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Request
 from rivet.source.sqlite import iso
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.reading import EVERYTHING, column_of, read_scan

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from rivet.errors import SourceError
-from rivet.source.protocol import Consistency, Relation, Request
+from rivet.source.relation import Consistency, Relation, Request
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.sqlite_reading import in_session, read_all
 

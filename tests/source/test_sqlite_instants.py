@@ -19,7 +19,8 @@ from rivet.plan.overrides import override
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import Kind, Override
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Relation, Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Relation, Request
 from rivet.source.sqlite import iso
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.reading import EVERYTHING, column_of, read_scan

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.overrides import override
 from rivet.plan.schema import ColumnType, Fidelity, Kind, Override
-from rivet.source.protocol import Relation, Request
+from rivet.source.relation import Relation, Request
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.sqlite_reading import in_session, read_all
 

@@ -15,7 +15,8 @@ import pytest
 
 from rivet.errors import RivetError, SourceDenied, SourceError, SourceUnavailable
 from rivet.plan.scans import Reach, Scan
-from rivet.source.protocol import Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Request
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.reading import column_of, read_scan
 from tests.source.sqlite_reading import in_session, probe_of, read_all, source_of, write_elsewhere
@@ -288,7 +289,7 @@ import os, signal, sys, threading
 from pathlib import Path
 from rivet.config.settings import SourceSettings
 from rivet.source.opening import open_source
-from rivet.source.protocol import Request
+from rivet.source.relation import Request
 
 endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) AS n FROM c"
 with open_source(SourceSettings("sqlite", path=Path(sys.argv[1]))).session() as session:

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rivet.errors import ColumnError
-from rivet.source.protocol import Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Request
 from rivet.source.sqlite.types import declared_type
 from tests.servers.sqlite import SqliteDatabase
 from tests.source.reading import EVERYTHING

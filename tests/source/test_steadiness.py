@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rivet.source.protocol import Consistency, Relation, Request
+from rivet.source.relation import Consistency, Relation, Request
 from rivet.source.steadiness import unsteadiness
 from rivet.source.tokens import Dialect
 from tests.servers.database import Database

@@ -13,7 +13,8 @@ from rivet.plan.calendar import MICROSECONDS_PER_DAY, Granularity, format_timest
 from rivet.plan.scans import Reach, Scan
 from rivet.plan.schema import ColumnType, Kind, Override
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Request, Session
+from rivet.source.protocol import Session
+from rivet.source.relation import Request
 from tests.plan.tzif import changes
 from tests.servers.database import Database
 from tests.servers.sqlite import SqliteDatabase

@@ -16,7 +16,8 @@ from rivet.source.key_text import key_texts
 from rivet.source.mysql.chunking import chunk_reading, densities_statement, extents_statement
 from rivet.source.mysql.connecting import Row
 from rivet.source.mysql.statements import own_relation
-from rivet.source.protocol import Found, Relation
+from rivet.source.protocol import Found
+from rivet.source.relation import Relation
 
 
 class MysqlChunking:

@@ -23,8 +23,8 @@ from rivet.source.mysql.errors import code_of, translated
 from rivet.source.mysql.rendering import Rendering, rendering
 from rivet.source.mysql.statements import MysqlRelation, made_once, quoted, table_item
 from rivet.source.mysql.types import Described, SourceType, source_type, type_name
-from rivet.source.protocol import Consistency, Request
 from rivet.source.query import checked_query, query_item, query_sha256
+from rivet.source.relation import Consistency, Request
 
 # Longer values do not go into a row's line: a line longer than max_allowed_packet would be NULL.
 _WIDE_BYTES = 16 * 1024

@@ -12,8 +12,8 @@ from rivet.plan.estimate import Access, Estimate
 from rivet.plan.schema import Column
 from rivet.source.mysql.catalogue import Fetch
 from rivet.source.mysql.describing import planned_rows
-from rivet.source.protocol import Relation
 from rivet.source.query import ALIAS
+from rivet.source.relation import Relation
 
 _STORED = (
     "SELECT DATA_LENGTH, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"

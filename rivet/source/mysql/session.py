@@ -32,7 +32,8 @@ from rivet.source.mysql.statements import (
     read_statement,
     scan_count_statement,
 )
-from rivet.source.protocol import Batches, Consistency, Probe, Relation, Request
+from rivet.source.protocol import Batches, Probe
+from rivet.source.relation import Consistency, Relation, Request
 
 _MOMENT = re.compile(rb"(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?")
 

@@ -17,8 +17,8 @@ from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.mysql.rendering import Rendering
-from rivet.source.protocol import Relation
 from rivet.source.query import ALIAS
+from rivet.source.relation import Relation
 
 _ALL_ROWS = 2**64 - 1
 _UNIX_EPOCH = 719_528  # TO_DAYS('1970-01-01')

@@ -17,7 +17,8 @@ from rivet.source.key_text import key_texts
 from rivet.source.postgres.chunking import chunk_statement, densities_statement, extents_statement
 from rivet.source.postgres.describing import nodes
 from rivet.source.postgres.statements import own_relation
-from rivet.source.protocol import Found, Relation
+from rivet.source.protocol import Found
+from rivet.source.relation import Relation
 
 
 class PostgresChunking:

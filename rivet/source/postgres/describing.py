@@ -23,8 +23,8 @@ from rivet.source.postgres.row_security import hiding_in_query, hiding_in_table
 from rivet.source.postgres.statements import PostgresRelation, table_item
 from rivet.source.postgres.steadiness import unsteadiness_of
 from rivet.source.postgres.types import SourceType
-from rivet.source.protocol import Consistency, Request
 from rivet.source.query import checked_query, query_item, query_sha256
+from rivet.source.relation import Consistency, Request
 from rivet.source.steadiness import unsteadiness
 
 # A domain in an array is followed to what it rests on; one of a whole column never comes here. An array knows

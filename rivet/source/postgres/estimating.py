@@ -15,7 +15,7 @@ from rivet.plan.schema import Column
 from rivet.plan.sorting import Detour, is_in_order
 from rivet.source.postgres.catalogue import Fetch
 from rivet.source.postgres.describing import nodes
-from rivet.source.protocol import Relation
+from rivet.source.relation import Relation
 
 # pg_stats shows a role the columns that it may read. A table that has children has two lines for a column,
 # one with their rows.

@@ -35,7 +35,8 @@ from rivet.source.postgres.statements import (
     probe_statement,
     read_statement,
 )
-from rivet.source.protocol import Batches, Probe, Relation, Request
+from rivet.source.protocol import Batches, Probe
+from rivet.source.relation import Relation, Request
 
 if TYPE_CHECKING:
     from rivet.source.postgres.binary import BinaryDecoder

@@ -13,8 +13,8 @@ from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.postgres.rendering import NOT_A_NUMBER, VALUE, Rendering
-from rivet.source.protocol import Relation
 from rivet.source.query import ALIAS
+from rivet.source.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)

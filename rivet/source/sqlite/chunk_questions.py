@@ -14,7 +14,8 @@ from rivet.plan.chunks import ChunkPage, Extent, Line
 from rivet.plan.measured import Grid, Rows
 from rivet.plan.scans import Scan
 from rivet.plan.schema import Column
-from rivet.source.protocol import Found, Relation
+from rivet.source.protocol import Found
+from rivet.source.relation import Relation
 from rivet.source.sqlite.chunking import (
     MAX_INTEGER,
     chunk_statement,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.schema import Column, ColumnType, Kind, Override
 from rivet.source.columns import kept_columns, made_by_name, resolved_overrides, told_together
-from rivet.source.protocol import Consistency, Request
 from rivet.source.query import ALIAS, checked_query, query_item, query_sha256
+from rivet.source.relation import Consistency, Request
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.catalogue import find_table
 from rivet.source.sqlite.connecting import SqliteConnection

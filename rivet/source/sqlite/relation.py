@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivet.plan.schema import Column, Override
-from rivet.source.protocol import Relation
+from rivet.source.relation import Relation
 from rivet.source.sqlite.readings import Reading
 
 

@@ -18,7 +18,8 @@ from rivet.plan.schema import Column, Kind
 from rivet.plan.selection import Selection
 from rivet.plan.sorting import Detour
 from rivet.plan.windows import Axis
-from rivet.source.protocol import Batches, Probe, Relation, Request
+from rivet.source.protocol import Batches, Probe
+from rivet.source.relation import Relation, Request
 from rivet.source.sqlite import changes
 from rivet.source.sqlite.account import Examination, Examiner
 from rivet.source.sqlite.batches import SqliteBatches
