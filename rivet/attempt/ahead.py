@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from rivet.config.settings import ExportSettings
-from rivet.errors import ColumnError
+from rivet.errors import ColumnError, PlanError
 from rivet.export.intake import Intake
 from rivet.export.order import Order
 from rivet.export.pages import Pages
@@ -182,7 +182,7 @@ class ReadAhead:
         if described.column is None:
             return whole
         sorter = ordering_of(self._session, export, relation, described.column, whole).sorter
-        return None if sorter is None else replace(whole, sorter=sorter)
+        return None if isinstance(sorter, PlanError) else replace(whole, sorter=sorter)
 
 
 def _kind(scan: Scan) -> tuple[Reach, Sorter]:

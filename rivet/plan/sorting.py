@@ -64,7 +64,7 @@ def sort_seconds(rows: int, sort_bytes: int) -> float:
     return rows * _SECONDS_PER_ROW + sort_bytes * _SECONDS_PER_BYTE
 
 
-def cost_told(sorter: Sorter | None, rows: int, sort_bytes: int, detour: Detour | None) -> str:
+def cost_told(sorter: Sorter, rows: int, sort_bytes: int, detour: Detour | None) -> str:
     """Say, for people, what the order of rows costs; empty where that is not known.
 
     Args:

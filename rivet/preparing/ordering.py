@@ -12,7 +12,7 @@ from rivet.errors import PlanError
 from rivet.export.temporary import free_bytes
 from rivet.plan.scans import Reach, Scan, Sorter
 from rivet.plan.schema import Column
-from rivet.plan.sorting import Detour, Wish, choose_sorter, cost_told, unsortable
+from rivet.plan.sorting import Detour, Wish, choose_sorter, unsortable
 from rivet.source.protocol import Session
 from rivet.source.relation import Relation
 
@@ -22,16 +22,14 @@ class Ordering:
     """Who sorts a scan.
 
     Attributes:
-        sorter: None: nobody may.
+        sorter: Who does, or why nobody may.
         source_bytes: What the source would sort, by its estimate; 0: it gives the rows in order.
         detour: What that costs it, where it is known.
-        refusal: Why nobody may; None where somebody may.
     """
 
-    sorter: Sorter | None
+    sorter: Sorter | PlanError
     source_bytes: int
     detour: Detour | None = None
-    refusal: PlanError | None = None
 
     @property
     def sort_bytes(self) -> int:
@@ -39,10 +37,6 @@ class Ordering:
         if self.sorter is Sorter.RIVET and self.detour is not None:
             return self.detour.sort_bytes
         return self.source_bytes
-
-    def told(self, rows: int) -> str:
-        """Say, for people, what it costs; empty where nothing is known of that."""
-        return cost_told(self.sorter, rows, self.source_bytes, self.detour)
 
 
 def ordering_of(
@@ -60,7 +54,6 @@ def ordering_of(
     detour = None if size or wish == "source" else session.detour(relation, column, scan)
     free = free_bytes() if size or detour is not None else 0
     sorter = choose_sorter(wish, advised, size, free_bytes=free, max_sort_bytes=limit, detour=detour)
-    if sorter is None:
-        refusal = unsortable(export.where, wish, size, free_bytes=free, max_sort_bytes=limit)
-        return Ordering(None, size, refusal=refusal)
-    return Ordering(sorter, size, detour)
+    return Ordering(
+        sorter or unsortable(export.where, wish, size, free_bytes=free, max_sort_bytes=limit), size, detour
+    )

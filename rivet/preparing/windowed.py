@@ -14,6 +14,7 @@ from rivet.plan.pace import Pace, rows_within, too_long
 from rivet.plan.scans import Reach, Scan, Sorter, WindowCount, hull_scans, largest_of, plan_scans
 from rivet.plan.schema import Column
 from rivet.plan.selection import Selection
+from rivet.plan.sorting import cost_told
 from rivet.plan.ways import (
     Choice,
     Circumstances,
@@ -180,13 +181,14 @@ class Windowing:
             why = f"in one, about {size:,} bytes would have to be sorted, more than max_sort_size allows"
             choice, scans = Choice(Way.BOUNDED, why, rows), self._several(rows)
             found = self._ordering(scans)
-        if found.sorter is None:
-            raise found.refusal or AssertionError(found)
-        told = found.told(largest_of(scans).expected_rows or self._probe.rows) if scans else ""
+        sorter = found.sorter
+        if isinstance(sorter, PlanError):
+            raise sorter
+        rows = (largest_of(scans).expected_rows or self._probe.rows) if scans else 0
+        told = cost_told(sorter, rows, found.source_bytes, found.detour)
         if told:
             which = "" if len(scans) == 1 else "of the largest scan's rows: "
             choice = replace(choice, why=f"{choice.why}; {which}{told}")
-        sorter = found.sorter
         scans = tuple(s if s.reach is Reach.NULLS else replace(s, sorter=sorter) for s in scans)
         return choice, scans, found.sort_bytes
 

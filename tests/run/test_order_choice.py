@@ -51,7 +51,8 @@ def _fill_sqlite(database: SqliteDatabase, shape: str, *, is_indexed: bool) -> N
 
 
 def _planned(capsys: pytest.CaptureFixture[str], directory: Path, database: AnyDatabase, **more: Any) -> Any:
-    config = write_config(directory, database.source, by_day(directory / "tree", **more))
+    export = {key: value for key, value in by_day(directory / "tree", **more).items() if value is not None}
+    config = write_config(directory, database.source, export)
     (planned,) = run_command(capsys, "plan", "--config", config, "--json").exports
     return planned
 
@@ -175,11 +176,8 @@ def test_an_index_under_a_query_is_judged_as_that_of_a_table(
     for shape, who in (("random", "rivet"), ("sorted", "source")):
         database.execute("DROP TABLE IF EXISTS events")
         _fill(database, shape, is_indexed=True)
-        export = by_day(tmp_path / "tree")
-        del export["table"]
-        export["query"] = "SELECT id, created_at, n + 1 AS n FROM events"
-        config = write_config(tmp_path, database.source, export)
-        (planned,) = run_command(capsys, "plan", "--config", config, "--json").exports
+        query = "SELECT id, created_at, n + 1 AS n FROM events"
+        planned = _planned(capsys, tmp_path, database, table=None, query=query)
         assert _kind(planned)[:2] == ("single", {who}), planned
 
 
