@@ -73,8 +73,12 @@ def timed(
 
 
 def own_environment() -> dict[str, str]:
-    """Give what a process sees of this one's: this checkout, and nobody's own settings."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PG", "MYSQL_", "RIVET_"))}
+    """Give what a process sees of this one's: this checkout, and nobody's own settings.
+
+    Python may keep what it compiles, as it does of an installed package: else each run would compile anew.
+    """
+    foreign = ("PG", "MYSQL_", "RIVET_", "PYTHON")
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
     return inherited | {"PYTHONPATH": str(HOME)}
 
 

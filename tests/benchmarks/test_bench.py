@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.race import Contestant, check_tree, race
-from benchmarks.timing import BenchFailed
+from benchmarks.timing import BenchFailed, own_environment
 
 HOME = Path(__file__).parents[2]
 ROWS = 2000
@@ -107,6 +107,14 @@ def test_a_contestant_that_fails_ends_the_bench(tmp_path: Path) -> None:
     failing = Contestant("rivet", lambda _: program)
     with pytest.raises(BenchFailed, match=r"rivet ended with code 1\nno such server"):
         race([failing], os.environ, 1, tmp_path, {}, tell=lambda _: None)
+
+
+def test_a_contestant_may_keep_what_python_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is timed has none of Python's settings of whoever starts the bench."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    command = [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"]
+    shown = subprocess.run(command, env=own_environment(), capture_output=True, text=True, check=True)
+    assert shown.stdout == "False\n"
 
 
 def test_the_peak_is_the_programs_own(tmp_path: Path) -> None:
