@@ -27,6 +27,8 @@ def main() -> int:
     streams.hold_standard_descriptors()
     # NumPy's library for matrices, of which nothing here makes use, would start threads that wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Else Pydantic looks through all that is installed for plugins, and lets them see what a config holds.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # Arrow chooses as it is loaded what its Parquet writer takes memory from; see rivet.export.memory.
     if sys.platform == "linux":
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")

@@ -259,7 +259,8 @@ class Sorter:
             places = pc.sort_indices(pa.record_batch(keys, names), by).to_numpy()
         if places is None:
             return rows
-        order = pa.array(places.astype(np.uint32))  # half as many bytes to read again for each column
+        narrow = places.astype(np.uint32)  # half as many bytes to read again for each column
+        order = pa.Array.from_buffers(pa.uint32(), len(narrow), [None, pa.py_buffer(narrow)])
         taken = [pc.take(column, order, boundscheck=False) for column in rows.columns]
         return pa.record_batch(taken, schema=rows.schema)
 

@@ -123,7 +123,9 @@ def texts_in(cells: Cells) -> pa.Array:
 
 @lru_cache(maxsize=2)
 def _every_other(count: int) -> pa.Array:
-    return pa.array(np.arange(0, 2 * count, 2, dtype=np.uint32))
+    places = np.arange(0, 2 * count, 2, dtype=np.uint32)
+    # pa.array would look whether it is masked, and load numpy.ma for that.
+    return pa.Array.from_buffers(pa.uint32(), count, [None, pa.py_buffer(places)])
 
 
 def _refuse(cells: Cells, wrong: Flags) -> None:
