@@ -121,6 +121,17 @@ def test_moments_of_no_calendar_are_cut_with_the_null_rows(
     assert "holds 2 values that fit no calendar" in (refused.error or "")
 
 
+def test_a_descending_key_of_sqlite_is_no_rowid(tmp_path: Path, sqlite_database: SqliteDatabase) -> None:
+    """`INTEGER PRIMARY KEY DESC` may hold NULL in many rows, and each of them is exported."""
+    sqlite_database.execute(
+        "CREATE TABLE events(id INTEGER PRIMARY KEY DESC, created_at DATETIME, note TEXT);"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)"
+        " INSERT INTO events SELECT NULLIF(i, i / 10 * 10), '2023-01-02 03:00:00', 'note ' || i FROM n"
+    )
+    run_well(tmp_path, sqlite_database.source, by_day(tmp_path / "tree", **WAYS["page"]))
+    assert rows_by_manifest(tmp_path / "tree") == source_rows(sqlite_database)
+
+
 @pytest.mark.parametrize(
     ("way", "publish", "kills"),
     [

@@ -30,6 +30,7 @@ SELECT DISTINCT x.name
 FROM pragma_index_list(?, 'main') AS l JOIN pragma_index_xinfo(l.name, 'main') AS x
 WHERE NOT l.partial AND x.seqno = 0 AND x.name IS NOT NULL AND x.coll = 'BINARY'
 """
+_OF_THE_KEY = "SELECT name FROM pragma_index_list(?, 'main') WHERE origin = 'pk'"
 # Column by column, in the order of each index; at its end stands the rowid, without a name, or the key of a
 # table without one.
 _INDEXES = """
@@ -107,8 +108,10 @@ def _table(fetch: Fetch, name: str) -> Table:
     taken = {_folded(column) for column, *_ in described}
     has_rowid = kind in ("table", "shadow") and not is_clustered
     indexed = {column for (column,) in fetch(_INDEXED, (name,))}
-    # Such a key is the rowid itself and needs no index. (SQLite manual, "ROWIDs and the INTEGER PRIMARY KEY")
-    is_rowid = has_rowid and [d.upper() for _, d, _, place, _ in described if place] == ["INTEGER"]
+    # Such a key is the rowid itself and has no index. Declared as `INTEGER PRIMARY KEY DESC`, by an old slip
+    # of SQLite's, it is a column of its own with one. (SQLite manual, "ROWIDs and the INTEGER PRIMARY KEY")
+    types = [declared.upper() for _, declared, _, place, _ in described if place]
+    is_rowid = has_rowid and types == ["INTEGER"] and not fetch(_OF_THE_KEY, (name,))
     indexed |= set(primary_key) if is_rowid else set()
     indexes = _indexes(fetch, name, primary_key[0] if is_rowid else None)
     return Table(
