@@ -169,7 +169,8 @@ class _Choosing:
     ) -> Chosen:
         stale = self._staleness()
         if known is None and self._tree.entries:
-            stale = stale or "the tree has no watermark yet"
+            is_lost = self._tree.export is None
+            stale = stale or ("the export file is lost" if is_lost else "the tree has no watermark yet")
         elif known is not None and not known.is_of(cursor):
             stale = stale or f"the watermark of the tree is of column {known.column!r}"
         if known is None or stale:
@@ -216,8 +217,7 @@ class _Choosing:
         has_added = self._tree.export is None or (known is not None and known.adds)
         if self._export.adds_rows and has_added and self._tree.entries:
             raise PlanError(
-                f"{self._export.where}.strategy: {stale or 'the export file is lost'}: nothing can be "
-                "added to what stands",
+                f"{self._export.where}.strategy: {stale}: nothing can be added to what stands",
                 hint="run once with mode: full, which writes the tree anew as the source has it; or give the "
                 "export a root of its own",
             )

@@ -301,7 +301,7 @@ def test_what_was_added_is_never_replaced_unasked(tmp_path: Path, database: AnyD
     for more, why in (
         ({"exclude": ["note"]}, "the columns have changed since run"),
         ({"cursor_column": "created_at"}, "the watermark of the tree is of column 'updated_at'"),
-        ({}, "the tree has no watermark yet"),
+        ({}, "the export file is lost"),
     ):
         if not more:
             (root / "_rivet_export.json").unlink()
