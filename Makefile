@@ -67,16 +67,16 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml
-	@echo 'Installing Rivet into $(VENV) …'
+	@echo 'Installing Rivet into $(VENV), a minute or two …'
 	@$(PIP) --editable .
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml
-	@echo 'Installing Rivet and DuckDB into $(VENV) …'
+	@echo 'Installing Rivet and DuckDB into $(VENV), a minute or two …'
 	@$(PIP) --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.made pyproject.toml
-	@echo 'Installing Rivet and the tools of its tests into $(VENV) …'
+	@echo 'Installing Rivet and the tools of its tests into $(VENV), a minute or two …'
 	@$(PIP) --editable '.[test,dev]'
 	@touch $@

@@ -40,7 +40,7 @@ def incremental_settings(export: Export, place: Place) -> tuple[IncrementalSetti
             message = "is left out by exclude, and a cursor must be among the columns"
             problems.append(place.clash((key,), message, "take it out of exclude"))
     if export.resume == "reuse" and ("resume",) not in place.inherited:
-        message = "stands beside mode: incremental, which reads again what has changed since a whole run"
+        message = "stands beside mode: incremental, whose next run goes on from the old watermark anyway"
         problems.append(place.clash(("resume",), message, "remove it"))
     problems += _strategy_problems(export, place)
     settings = IncrementalSettings(

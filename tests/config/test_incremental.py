@@ -68,7 +68,7 @@ CASES = {
     "kept": (
         f"{CURSOR}\nresume: reuse",
         "resume",
-        "stands beside mode: incremental, which reads again what has changed",
+        "stands beside mode: incremental, whose next run goes on from the old",
         "remove it",
     ),
     "a key alone": (
