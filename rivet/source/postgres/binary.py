@@ -8,15 +8,13 @@ import pyarrow as pa
 
 from rivet.errors import ColumnError
 from rivet.plan.schema import Column, Fidelity, Kind
+from rivet.source.cells import MAX_BLOCK_BYTES, Cells, Unfit, bytes_in, texts_in
 from rivet.source.decoding import Decoder
 from rivet.source.from_text import from_text
 from rivet.source.misfit import Misfit, first_refused, shown_value
-from rivet.source.postgres.cells import Cells
 from rivet.source.postgres.sent import Sent, text_of
 from rivet.source.postgres.tuples import TupleReader
-from rivet.source.postgres.values import WIDTHS, Unfit, array_of, bytes_in, texts_in
-
-MAX_BLOCK_BYTES = 2**31 - 2  # Arrow's strings count their offsets in 32 bits
+from rivet.source.postgres.values import WIDTHS, array_of
 
 
 class BinaryDecoder(Decoder):

@@ -11,60 +11,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rivet.source.cells import Cells, Flags, Places, numbers_in
+
 LENGTH_BYTES = 4
 
-Places = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 _NEXT = "next"
 # Of a table of hundreds of columns not every block is copied as a whole.
 _MOST_TOGETHER = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """The values of one column in a block of rows.
-
-    Attributes:
-        block: The bytes in which they lie; a driver's may be a bytearray.
-        starts: Where each value's first byte lies.
-        lengths: How many bytes each has, of NULL none; or how many all have.
-        is_null: Which of them are NULL, or None where none is.
-        fetched: The values themselves, where they were fetched already.
-    """
-
-    block: bytes
-    starts: Places
-    lengths: Places | int
-    is_null: Flags | None = None
-    fetched: npt.NDArray[np.void] | None = None
-
-    def numbers(self, kind: str, offset: int = 0) -> npt.NDArray[Any]:
-        """Give the number of a NumPy type at each value's start, or some bytes behind it; of NULL, any."""
-        if self.fetched is not None:  # then of this size, and asked for as a whole
-            return np.ascontiguousarray(self.fetched).view(kind)
-        size = np.dtype(kind).itemsize
-        if len(self.block) < size:  # then all are NULL
-            return np.zeros(len(self.starts), kind)
-        return numbers_in(self.block, kind)[self._safe(offset, size)]
-
-    def value(self, row: int) -> bytes | None:
-        """Give the bytes of one value."""
-        if self.is_null is not None and self.is_null[row]:
-            return None
-        start = int(self.starts[row])
-        length = self.lengths if isinstance(self.lengths, int) else int(self.lengths[row])
-        return bytes(self.block[start : start + length])
-
-    def _safe(self, offset: int, size: int) -> Places:
-        """Keep the place of a NULL at the very end, behind which nothing lies, inside the block."""
-        places = self.starts + offset if offset else self.starts
-        last = len(self.block) - size
-        return np.minimum(places, last) if len(places) and places[-1] > last else places
 
 
 @dataclass(frozen=True)
@@ -227,9 +184,3 @@ def _in_order(lengths: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 def as_it_lies(number: int) -> int:
     """Give what this machine reads where a length lies, of which the greatest byte is the first."""
     return int.from_bytes(number.to_bytes(LENGTH_BYTES, "big", signed=True), sys.byteorder, signed=True)
-
-
-def numbers_in(block: bytes, kind: str) -> npt.NDArray[Any]:
-    """See the bytes as the number that begins at each of them."""
-    wanted = np.dtype(kind)
-    return np.ndarray((max(0, len(block) - wanted.itemsize + 1),), wanted, block, strides=(1,))

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rivet.errors import SourceUnavailable
-from rivet.source.postgres.cells import LENGTH_BYTES, Cells, Flags, Places, Stretch, Walk, stretches_of
+from rivet.source.cells import Cells, Flags, Places
+from rivet.source.postgres.cells import LENGTH_BYTES, Stretch, Walk, stretches_of
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 END = b"\xff\xff"

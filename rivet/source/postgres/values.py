@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from binascii import hexlify
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rivet.plan.calendar import END_DAY, FIRST_DAY
 from rivet.plan.schema import ColumnType, Kind
 from rivet.plan.windows import units_per_day
 from rivet.source.arrow import arrow_type
-from rivet.source.postgres.cells import Cells
+from rivet.source.cells import Cells, fixed, refuse, validity
 from rivet.source.postgres.sent import BASE_DIGITS, EPOCH_DAY, MAX_DIGITS, NEGATIVE, Sent
 
 WIDTHS: Mapping[Sent, int] = {
@@ -34,9 +30,6 @@ WIDTHS: Mapping[Sent, int] = {
 }
 """How many bytes each value of a form has, where all have the same."""
 
-Numbers = npt.NDArray[Any]
-Flags = npt.NDArray[np.bool_]
-
 _NUMBERS = {
     Sent.INT2: ">i2",
     Sent.INT4: ">i4",
@@ -52,23 +45,10 @@ _TIMES = 10 ** np.arange(MAX_DIGITS + 1, dtype=np.int64)
 _MOST = (10**MAX_DIGITS - 1) // _TIMES
 _OVER = 10 ** np.arange(BASE_DIGITS, dtype=np.int64)
 _HEAD_BYTES = 8
-_STEP = 16_384
 
 # Which digits of a UUID stand together, with hyphens in between.
 _HYPHENATED = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
 _UUID_CHARACTERS = 36
-
-
-class Unfit(ValueError):
-    """A value is not of its column's type.
-
-    Attributes:
-        row: Its place, from 0.
-    """
-
-    def __init__(self, wrong: Flags) -> None:
-        super().__init__("a value does not fit")
-        self.row = int(np.argmax(wrong))
 
 
 def array_of(form: Sent, cells: Cells, column_type: ColumnType) -> pa.Array:
@@ -83,78 +63,29 @@ def array_of(form: Sent, cells: Cells, column_type: ColumnType) -> pa.Array:
         case Sent.UUID:
             return _uuids(cells, column_type)
         case Sent.BOOL:
-            return _fixed(cells, pa.uint8(), cells.numbers("u1")).cast(pa.bool_())
+            return fixed(cells, pa.uint8(), cells.numbers("u1")).cast(pa.bool_())
     numbers = cells.numbers(_NUMBERS[form])
     numbers = numbers.astype(numbers.dtype.newbyteorder("="))
     if column_type.kind is Kind.TIME:
-        _refuse(cells, (numbers < 0) | (numbers >= units_per_day(Kind.TIMESTAMP)))
+        refuse(cells, (numbers < 0) | (numbers >= units_per_day(Kind.TIMESTAMP)))
     elif column_type.kind.is_temporal:
         per_day = units_per_day(column_type.kind)
         first, end = ((day - EPOCH_DAY) * per_day for day in (FIRST_DAY, END_DAY))
-        _refuse(cells, (numbers < first) | (numbers >= end))
+        refuse(cells, (numbers < first) | (numbers >= end))
         numbers += numbers.dtype.type(EPOCH_DAY * per_day)
-    return _fixed(cells, arrow_type(column_type), numbers)
-
-
-def bytes_in(cells: Cells) -> pa.Array:
-    """Copy the values out of the block, one behind the other.
-
-    Between two values of a column there is what belongs to others. Values and gaps together are an array of
-    twice the length, of which every other element is taken.
-    """
-    count = len(cells.starts)
-    offsets = np.empty(2 * count, np.int32)
-    offsets[0::2] = cells.starts
-    offsets[1::2] = cells.starts + cells.lengths
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(cells.block)]
-    with_gaps = pa.Array.from_buffers(pa.binary(), max(0, 2 * count - 1), buffers)
-    taken = pc.take(with_gaps, _every_other(-(-count // _STEP) * _STEP)[:count], boundscheck=False)
-    return pa.Array.from_buffers(pa.binary(), count, [_validity(cells), *taken.buffers()[1:]])
-
-
-def texts_in(cells: Cells) -> pa.Array:
-    """Copy the values out of the block as text.
-
-    Raises:
-        pa.ArrowInvalid: A value is not UTF-8.
-    """
-    return bytes_in(cells).cast(pa.string())
-
-
-@lru_cache(maxsize=2)
-def _every_other(count: int) -> pa.Array:
-    places = np.arange(0, 2 * count, 2, dtype=np.uint32)
-    # pa.array would look whether it is masked, and load numpy.ma for that.
-    return pa.Array.from_buffers(pa.uint32(), count, [None, pa.py_buffer(places)])
-
-
-def _refuse(cells: Cells, wrong: Flags) -> None:
-    if cells.is_null is not None:
-        wrong &= ~cells.is_null
-    if wrong.any():
-        raise Unfit(wrong)
-
-
-def _fixed(cells: Cells, kind: pa.DataType, numbers: Numbers) -> pa.Array:
-    return pa.Array.from_buffers(kind, len(numbers), [_validity(cells), pa.py_buffer(numbers)])
-
-
-def _validity(cells: Cells) -> pa.Buffer | None:
-    if cells.is_null is None:
-        return None
-    return pa.py_buffer(np.packbits(~cells.is_null, bitorder="little"))
+    return fixed(cells, arrow_type(column_type), numbers)
 
 
 def _uuids(cells: Cells, column_type: ColumnType) -> pa.Array:
     octets = cells.numbers("V16").view(np.uint8).reshape(-1, 16)
     if column_type.kind is Kind.UUID:
-        return pa.ExtensionArray.from_storage(pa.uuid(), _fixed(cells, pa.binary(16), octets))
+        return pa.ExtensionArray.from_storage(pa.uuid(), fixed(cells, pa.binary(16), octets))
     digits = np.frombuffer(hexlify(octets.data), np.uint8).reshape(-1, 32)
     texts = np.full((len(octets), _UUID_CHARACTERS), ord("-"), np.uint8)
     for hyphens, (start, end) in enumerate(_HYPHENATED):
         texts[:, start + hyphens : end + hyphens] = digits[:, start:end]
     offsets = np.arange(0, texts.size + 1, _UUID_CHARACTERS, dtype=np.int32)
-    buffers = [_validity(cells), pa.py_buffer(offsets), pa.py_buffer(texts)]
+    buffers = [validity(cells), pa.py_buffer(offsets), pa.py_buffer(texts)]
     return pa.Array.from_buffers(pa.string(), len(texts), buffers)
 
 
@@ -165,7 +96,7 @@ def _decimals(cells: Cells, column_type: ColumnType) -> pa.Array:
         head[cells.is_null] = 0
     counts, signs = head >> 48, head >> 16 & 0xFFFF
     exponents = BASE_DIGITS * (head << 16 >> 48) + column_type.scale
-    _refuse(cells, signs & ~NEGATIVE != 0)
+    refuse(cells, signs & ~NEGATIVE != 0)
     totals = np.zeros(len(counts), np.int64)
     for place in range(int(counts.max(initial=0))):
         digits = cells.numbers(">u2", _HEAD_BYTES + 2 * place).astype(np.int64)
@@ -173,12 +104,12 @@ def _decimals(cells: Cells, column_type: ColumnType) -> pa.Array:
         times, over = _TIMES.take(exponents, mode="clip"), _OVER.take(-exponents, mode="clip")
         shares = digits // over
         beyond = (digits != 0) & (exponents <= -BASE_DIGITS) | (shares * over != digits)
-        _refuse(cells, beyond | (digits > _MOST.take(exponents, mode="clip")))
+        refuse(cells, beyond | (digits > _MOST.take(exponents, mode="clip")))
         totals += shares * times
         exponents -= BASE_DIGITS
-    _refuse(cells, totals >= _TIMES[column_type.precision])
+    refuse(cells, totals >= _TIMES[column_type.precision])
     np.negative(totals, out=totals, where=signs == NEGATIVE)
     halves = np.empty((len(totals), 2), np.int64)
     halves[:, 0] = totals
     halves[:, 1] = totals >> 63
-    return _fixed(cells, arrow_type(column_type), halves)
+    return fixed(cells, arrow_type(column_type), halves)
