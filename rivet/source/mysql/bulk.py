@@ -1,39 +1,35 @@
-"""Reads bulk rows: one line of CSV for each row, rendered by the server, decoded in the consumer's thread."""
+"""Reads bulk rows: packets in the server's binary protocol, decoded in the consumer's thread."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from asyncmy.cursors import SSCursor
 
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.calendar import FIRST_DAY
-from rivet.plan.schema import Column
 from rivet.plan.windows import units_per_day
 from rivet.source.block_batches import BlockBatches
-from rivet.source.csv import CsvDecoder
 from rivet.source.mysql.connecting import Control, Row, close_snapshot, fetch_all, open_snapshot
 from rivet.source.mysql.errors import DRIVER_ERRORS, came_from_server, translated_once_described
+from rivet.source.mysql.packets import Execution
 from rivet.source.mysql.pinning import MAX_WARNINGS
-from rivet.source.mysql.rendering import QUOTE
 from rivet.source.mysql.statements import Reading
+from rivet.source.mysql.wire import Wire
 from rivet.source.pipe import BlockStream, ReaderThread, Write
 
-# Rows to ask the driver for at once: many while they are small, as a call costs more than a row.
-_ROWS_AT_ONCE = 64
-_SMALL_BYTES = 1024**2
+if TYPE_CHECKING:
+    from rivet.source.mysql.binary import BinaryDecoder
+
 # Text that a character set could not tell: '?' stands in its place (MariaDB 1977, MySQL 3854, both 1300).
 _LOST_TEXT = frozenset({b"1300", b"1977", b"3854"})
 _CUT = frozenset({b"1260", b"1301"})  # by GROUP_CONCAT; NULL, since it was longer than max_allowed_packet
-_WIDE, _DOUBLED = b"," + QUOTE + b"%b" + QUOTE, QUOTE * 2
 
 
 class SnapshotReader:
@@ -49,6 +45,7 @@ class SnapshotReader:
         self._thread = ReaderThread(readers)
         self._open: BlockStream | None = None
         self._is_stopping = False
+        self._execution: Execution | None = None
         try:
             self._connection = self._thread.run(open_snapshot(control.login, context))
         except BaseException:
@@ -66,6 +63,11 @@ class SnapshotReader:
         self._refuse_second()
         self._open = self._thread.stream(lambda write: self._produce(reading, write))
         return self._open
+
+    @property
+    def wires(self) -> Sequence[Wire]:
+        """Say in what form values come, as the server did before the first rows of the scan that is open."""
+        return self._execution.wires if self._execution is not None else ()
 
     def leave(self) -> None:
         """End the scan that is open, stopping the query if it still runs."""
@@ -91,24 +93,24 @@ class SnapshotReader:
             raise RuntimeError("a snapshot of MySQL is one connection, and it is still reading a scan")
 
     async def _produce(self, reading: Reading, write: Write) -> int:
-        cursor = self._connection.cursor(SSCursor)
         self._is_stopping = False
+        self._execution = execution = Execution(self._connection)
         # In a task of its own: a driver that is cancelled while it reads loses its connection, and with it
         # the snapshot.
-        pump = asyncio.ensure_future(self._pump(cursor, reading, write))
+        pump = asyncio.ensure_future(self._pump(execution, reading, write))
         try:
             await asyncio.shield(pump)
-        except (asyncio.CancelledError, ColumnError):
-            await self._stop(cursor, pump)
+        except asyncio.CancelledError:
+            await self._stop(execution, pump)
             raise
         except DRIVER_ERRORS as exc:
             if not came_from_server(exc):
                 self._connection.close()  # what is still to come would be taken for another answer
+            await execution.close()
             raise
-        warnings = []
-        if cursor._result.warning_count:  # noqa: SLF001  there is no public way
-            warnings = await self._connection.show_warnings()
+        warnings = await self._connection.show_warnings() if execution.warnings else []
         rows = await fetch_all(self._connection, "SELECT FOUND_ROWS()")
+        await execution.close()
         await self._refuse_lost(reading, warnings)
         return int(rows[0][0] or 0)
 
@@ -129,36 +131,20 @@ class SnapshotReader:
         if lost is not None:
             raise _refusal("", "…", *lost)
 
-    async def _pump(self, cursor: Any, reading: Reading, write: Write) -> None:
-        lines = _lines_of(reading)
-        await cursor.execute(reading.statement)
-        size, before = 1, 0
-        while rows := await cursor.fetchmany(size):
-            if self._is_stopping:
-                continue
-            try:
-                text = lines(rows)
-            except TypeError as exc:
-                number = before + next((i for i, row in enumerate(rows, 1) if row[0] is None), 1)
-                raise ColumnError(
-                    f"row {number:,} of the scan is longer than the server's max_allowed_packet, which makes "
-                    "NULL of it",
-                    hint="raise max_allowed_packet at the server, or leave out or cut the longest columns",
-                ) from exc
-            before += len(rows)
-            await write(text)
-            size = _ROWS_AT_ONCE if len(text) < _SMALL_BYTES else 1
+    async def _pump(self, execution: Execution, reading: Reading, write: Write) -> None:
+        await execution.begin(reading.statement)
+        while (packets := await execution.take()) is not None:
+            if not self._is_stopping:
+                await write(packets)
 
-    async def _stop(self, cursor: Any, pump: asyncio.Future[None]) -> None:
+    async def _stop(self, execution: Execution, pump: asyncio.Future[None]) -> None:
         """Stop the query and read what is on its way, so that the snapshot can be used further."""
         self._is_stopping = True
         try:
             self._control.kill(self._thread_id, query_only=True)
-            with suppress(*DRIVER_ERRORS, asyncio.CancelledError, ColumnError):
+            with suppress(*DRIVER_ERRORS, asyncio.CancelledError):
                 await pump
-            with suppress(*DRIVER_ERRORS):
-                while await cursor.fetchmany(_ROWS_AT_ONCE):
-                    pass
+            await execution.close()
             with suppress(*DRIVER_ERRORS):
                 await fetch_all(self._connection, "DO 0")  # takes the stop that came too late
         except SourceError:
@@ -172,18 +158,13 @@ class MysqlBatches(BlockBatches):
         self,
         reader: SnapshotReader,
         reading: Reading,
-        columns: Sequence[Column],
         row_names: Sequence[str],
     ) -> None:
         super().__init__(translated_once_described)
         self._reader = reader
         self._reading = reading
-        self._decoder = CsvDecoder(
-            reading.columns, nulled=reading.nulled, row_names=row_names, quote=QUOTE.decode()
-        )
-        count = len(columns)
-        self._order = [reading.columns.index(column) for column in columns]
-        self._order += range(count, count + len(reading.nulled))
+        self._row_names = row_names
+        self._decoder: BinaryDecoder | None = None
         self._dates = [
             (i, c, FIRST_DAY * units_per_day(c.type.kind))
             for i, c in enumerate(reading.columns)
@@ -194,9 +175,20 @@ class MysqlBatches(BlockBatches):
         return self._reader.stream(self._reading)
 
     def _decode(self, block: bytes) -> pa.RecordBatch:
-        batch = self._decoder.decode(block)
+        batch = self._made_decoder().decode(block)
         self._refuse_year_zero(batch)
-        return batch.select(self._order)
+        return batch
+
+    def _made_decoder(self) -> BinaryDecoder:
+        """Make the decoder with the first block, before which the server has said how values come."""
+        if self._decoder is None:
+            from rivet.source.mysql.binary import BinaryDecoder
+
+            reading, wires = self._reading, self._reader.wires
+            self._decoder = BinaryDecoder(
+                reading.columns, wires, nulled=reading.nulled, row_names=self._row_names
+            )
+        return self._decoder
 
     def _end(self, _: BlockStream) -> None:
         self._reader.leave()
@@ -211,29 +203,6 @@ class MysqlBatches(BlockBatches):
                     "calendar has",
                     hint="mend the date, or cast the column to text with a query",
                 )
-
-
-def _lines_of(reading: Reading) -> Callable[[Sequence[Row]], bytes]:
-    """Give what joins rows as they come to lines of CSV; it raises TypeError for a line that is NULL."""
-    wide = len(reading.columns) - reading.in_line
-    if not wide:
-        return lambda rows: b"\n".join(chain(chain.from_iterable(rows), (b"",)))  # type: ignore[arg-type]
-    first = 0 if reading.in_line else 1  # a row of wide values alone begins with a comma
-    return lambda rows: _with_wide(rows, first, wide + 1)
-
-
-def _with_wide(rows: Sequence[Row], first: int, markers: int) -> bytes:
-    """Join the values of rows: a line, wide ones from 1 up to markers, and there another line, if any."""
-    lines = []
-    for row in rows:
-        line: Any = row[0]
-        for value in row[1:markers]:
-            line += b"," if value is None else _WIDE % value.replace(QUOTE, _DOUBLED)
-        for marked in row[markers:]:
-            line += b"," + (marked or b"")
-        lines.append(line[first:])
-    lines.append(b"")
-    return b"\n".join(lines)
 
 
 def _lost(warnings: Sequence[Row]) -> tuple[bytes, str] | None:

@@ -26,9 +26,6 @@ from rivet.source.mysql.types import Described, SourceType, source_type, type_na
 from rivet.source.query import checked_query, query_item, query_sha256
 from rivet.source.relation import Consistency, Request
 
-# Longer values do not go into a row's line: a line longer than max_allowed_packet would be NULL.
-_WIDE_BYTES = 16 * 1024
-_CELL_BYTES = 8  # commas, quotes, a marker, and what makes a value its exact text
 _UNKNOWN_ROW_BYTES = 256
 _NO_EXPLAIN = 1345  # ER_VIEW_NO_EXPLAIN
 _PREPARED = struct.Struct("<xIHH")  # status, number of the statement, columns, parameters
@@ -89,7 +86,7 @@ def _describe_table(
         rows = (
             planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}")) if table.is_view else table.rows
         )
-        base, packet_bytes = tables_of_table(fetch, table), _packet_bytes(fetch)
+        base = tables_of_table(fetch, table)
     if base.is_per_look:
         from_item = made_once(from_item)
     rendered = rendered_columns(kept, catalogued, request, table)
@@ -107,7 +104,6 @@ def _describe_table(
         consistency_reason=base.reason,
         warnings=_invisible(table, catalogued, described),
         renderings=rendered.renderings,
-        wide=rendered.wide(packet_bytes),
         row_bytes=base.row_bytes or _UNKNOWN_ROW_BYTES,
     )
 
@@ -123,7 +119,7 @@ def _describe_query(
         # In brackets, as it will be read, a column may have another type: NULL becomes a string of bytes.
         kept = kept_columns(_output(connection, f"SELECT * FROM {from_item}", doing), request.exclude)
         rows = planned_rows(plan_of(connection, f"SELECT 1 FROM {from_item}"))
-        base, packet_bytes = tables_of_query(fetch, query, database), _packet_bytes(fetch)
+        base = tables_of_query(fetch, query, database)
     if base.is_per_look:
         from_item = made_once(from_item)
     rendered = rendered_columns(kept, {}, request, None)
@@ -135,7 +131,6 @@ def _describe_query(
         consistency=_consistency(base),
         consistency_reason=base.reason,
         renderings=rendered.renderings,
-        wide=rendered.wide(packet_bytes),
         row_bytes=base.row_bytes or _UNKNOWN_ROW_BYTES,
     )
 
@@ -169,24 +164,10 @@ def _output(connection: sqlalchemy.Connection, statement: str, doing: str) -> li
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The columns of a relation, how each is rendered, and the most bytes that its value takes, by name."""
+    """The columns of a relation, and how each is rendered, by name."""
 
     columns: tuple[Column, ...]
     renderings: dict[str, Rendering]
-    sizes: dict[str, int]
-
-    def wide(self, packet_bytes: int) -> frozenset[str]:
-        """Choose the columns that do not go into a row's line, so that it is never longer than a packet."""
-        wide = {name for name, size in self.sizes.items() if size > _WIDE_BYTES}
-        lined = {name: size for name, size in self.sizes.items() if name not in wide}
-        quoted_sizes = {name: size for name, size in lined.items() if self.renderings[name].is_quoted}
-        line_bytes = sum(lined.values()) + sum(quoted_sizes.values()) + _CELL_BYTES * len(self.columns)
-        for name, size in sorted(quoted_sizes.items(), key=lambda item: -item[1]):
-            if line_bytes < packet_bytes:
-                break
-            wide.add(name)
-            line_bytes -= 2 * size  # each sign may be a quote, which is doubled
-        return frozenset(wide)
 
 
 def rendered_columns(
@@ -221,7 +202,7 @@ def rendered_columns(
     sources = made_by_name(outputs, source_of)
     renderings = made_by_name(outputs, lambda name: rendering(name, sources[name], wanted.get(name)))
     columns = tuple(renderings[name].column(name, source) for name, source in sources.items())
-    return Rendered(columns, renderings, {name: source.length for name, source in sources.items()})
+    return Rendered(columns, renderings)
 
 
 def _invisible(
@@ -234,10 +215,6 @@ def _invisible(
         f"table {str(table)!r} has invisible columns, which only a query that names them exports: {hidden}"
     )
     return (warning,) if hidden else ()
-
-
-def _packet_bytes(fetch: Fetch) -> int:
-    return int(fetch("SELECT @@max_allowed_packet")[0][0])
 
 
 def _consistency(base: BaseTables) -> Consistency:

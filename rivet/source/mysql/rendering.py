@@ -1,7 +1,8 @@
-"""How each column is rendered: the SQL that gives its cell, and which of its values fit its type. Pure.
+"""How each column is rendered: the SQL that gives its value, and which of its values fit its type. Pure.
 
-In templates `{v}` stands for the column. A cell is the value's exact text, whatever it shall become: what a
-narrower type cannot hold is told by the decoder, which refuses it.
+In templates `{v}` stands for the column. Numbers, dates and timestamps that stay what they are come as such.
+All else comes as bytes or as the value's exact text, whatever it shall become: what a narrower type cannot
+hold is told by the decoder, which refuses it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,6 @@ from rivet.source.columns import refused_override
 from rivet.source.mysql.types import Family, SourceType
 from rivet.source.numbers import FLOATS, INTEGERS, NUMBERS, holds_decimals, holds_whole
 
-QUOTE = b"\x14"  # the control character "device control four"
-
-_HEX_QUOTE, _HEX_DOUBLED = f"X'{QUOTE.hex()}'", f"X'{(QUOTE * 2).hex()}'"
 _BYTES = "CONVERT({v} USING binary)"
 _RECODED = "CONVERT(CONVERT({v} USING utf8mb4) USING binary)"
 # The bytes of a text in UTF-8, or of what its type says.
@@ -87,8 +85,7 @@ class Rendering:
     """What a column becomes, and the SQL for it.
 
     Attributes:
-        value: Gives the value by itself, as text or bytes.
-        is_quoted: It may hold any sign, so that it stands in quotes in a line.
+        value: Gives the value.
         is_recoded: It is text of a character set which may have signs that Unicode has not.
         fits: True for a value that has a place in the calendar, false or NULL for others; empty where all do.
     """
@@ -96,20 +93,8 @@ class Rendering:
     type: ColumnType
     fidelity: Fidelity
     value: str = "{v}"
-    is_quoted: bool = False
     is_recoded: bool = False
     fits: str = ""
-
-    @property
-    def cell(self) -> str:
-        """Write the value as one cell of a line: NULL is nothing, text and bytes stand in quotes."""
-        if self.is_quoted:
-            doubled = f"REPLACE({self.value}, {_HEX_QUOTE}, {_HEX_DOUBLED})"
-            return f"IF({{v}} IS NULL, X'', CONCAT({_HEX_QUOTE}, {doubled}, {_HEX_QUOTE}))"
-        if self.type.kind is Kind.INSTANT:
-            # It leaves NULL out, where IS NULL may take zero dates for it, and CONCAT it for empty text.
-            return f"CONCAT_WS('Z', {self.value}, X'')"
-        return f"IFNULL({self.value}, X'')"
 
     def column(self, name: str, source: SourceType) -> Column:
         """Describe the column."""
@@ -131,16 +116,29 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
     family, kind = source.family, target.kind
     if family in (Family.TEXT, Family.JSON) and kind is not Kind.BINARY:
         value = _BYTES if source.is_utf8 else _RECODED
-        return Rendering(target, fidelity, value, is_quoted=True, is_recoded=not source.is_utf8)
+        return Rendering(target, fidelity, value, is_recoded=not source.is_utf8)
     if family in _OWN_BYTES or kind is Kind.BINARY:
         value = _BYTES_AS.get((family, kind)) or _OWN_BYTES.get(family, _BYTES)
-        return Rendering(target, fidelity, value, is_quoted=True)
+        return Rendering(target, fidelity, value)
     if family is Family.FLOAT and (kind in INTEGERS or kind is Kind.DECIMAL):
         return Rendering(target, fidelity, _WHOLE_FLOAT)
     if kind in FLOATS and fidelity is Fidelity.LOSSY and source.becomes.kind in (*INTEGERS, Kind.FLOAT64):
         return Rendering(target, fidelity, _exact_float(source, kind))
-    fits = _FITS.get(family, "") if kind.is_temporal else ""
-    return Rendering(target, fidelity, _PRINTED.get(family, "{v}"), fits=fits)
+    if _comes_as_it_is(source, target, fidelity):
+        value = "{v} + 0" if family is Family.BITS else "{v}"
+        return Rendering(target, fidelity, value, fits=_FITS.get(family, ""))
+    return Rendering(target, fidelity, f"CONCAT({_PRINTED.get(family, '{v}')})")
+
+
+def _comes_as_it_is(source: SourceType, target: ColumnType, fidelity: Fidelity) -> bool:
+    """Tell whether a number, date or timestamp comes in the form of its own type, and not as text."""
+    own, kind = source.becomes.kind, target.kind
+    if kind.is_temporal:
+        return True
+    if source.family is Family.NUMBER and own not in INTEGERS:
+        return True  # a decimal, whose own form is text
+    fixed = (*INTEGERS, *FLOATS, Kind.BOOL)
+    return fidelity is Fidelity.EXACT and own in fixed and kind in fixed
 
 
 def _exact_float(source: SourceType, kind: Kind) -> str:

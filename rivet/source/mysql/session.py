@@ -201,7 +201,7 @@ class MysqlSession:
         reading = read(own, columns, column, scan)
 
         def on(reader: SnapshotReader) -> MysqlBatches:
-            return MysqlBatches(reader, reading, columns, relation.row_names(column))
+            return MysqlBatches(reader, reading, relation.row_names(column))
 
         if relation.consistency is not Consistency.NONE:
             return on(self._reader)

@@ -1,10 +1,6 @@
 """The text of every statement that asks for rows. Pure.
 
-The server renders a row as one line of CSV. Four things keep that exact, whatever `sql_mode` says: every
-literal is in single quotes or in hex, and the empty one in hex too, since '' may mean NULL; NULL is asked
-for, since CONCAT may take it for ''; every text is turned into utf8mb4 by itself, since one argument of
-bytes makes the whole row bytes; and what stands for a quote is a sign that text hardly ever holds, as
-MariaDB's REPLACE takes a time that grows with the square of what it replaces (64 KiB of JSON: 0.3 s).
+Whatever `sql_mode` says, every literal is in single quotes, and none is empty, since '' may mean NULL.
 """
 
 from __future__ import annotations
@@ -22,7 +18,6 @@ from rivet.source.relation import Relation
 
 _ALL_ROWS = 2**64 - 1
 _UNIX_EPOCH = 719_528  # TO_DAYS('1970-01-01')
-_NULL_CELL = "X''"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +26,10 @@ class MysqlRelation(Relation):
 
     Attributes:
         renderings: How each column is rendered, by name.
-        wide: Columns whose values may be so long that they do not go into the row's line.
         row_bytes: A guess at the size of a row, for sorts.
     """
 
     renderings: Mapping[str, Rendering] = field(default_factory=dict)
-    wide: frozenset[str] = frozenset()
     row_bytes: int = 0
 
 
@@ -56,17 +49,13 @@ class Reading:
     """A statement that reads a scan.
 
     Attributes:
-        columns: In the order in which the values of a row come: those of the line, then each wide one.
-        in_line: How many of them the first value of a row holds, as a line of CSV; after it come the wide
-            ones, each a value of its own.
-        nulled: Columns whose markers follow, by name: at the end of the line, or, where there are wide ones,
-            as a last value.
+        columns: In the order in which the values of a row come.
+        nulled: Columns whose markers follow, by name.
         checks: Columns of text in another character set, each with a statement that converts them alone.
     """
 
     statement: str
     columns: tuple[Column, ...]
-    in_line: int
     nulled: tuple[str, ...] = ()
     checks: tuple[tuple[Column, str], ...] = ()
 
@@ -156,18 +145,11 @@ def read_statement(
 
 def selection(relation: MysqlRelation, columns: Sequence[Column]) -> Reading:
     """Ask for columns of all rows, in no order."""
-    lined = [c for c in columns if c.name not in relation.wide]
-    wide = [c for c in columns if c.name in relation.wide]
     nulled = [c for c in columns if c.name in relation.nulled]
-    cells, markers = [_cell(c, relation) for c in lined], [_marker(c, relation) for c in nulled]
-    # First of all stands something short, even if it is empty: asyncmy takes a packet of 16 MiB that begins
-    # with the length of a long value for the end of the rows.
-    values = [_line(cells if wide else cells + markers), *(_value(c, relation) for c in wide)]
-    if wide and nulled:
-        values.append(_line(markers))
+    values = [*(_cell(c, relation) for c in columns), *(_marker(c, relation) for c in nulled)]
     statement = f"SELECT {', '.join(values)} FROM {relation.from_item}"
     checks = [(c, _check_statement(c, relation)) for c in columns if relation.renderings[c.name].is_recoded]
-    return Reading(statement, (*lined, *wide), len(lined), tuple(c.name for c in nulled), tuple(checks))
+    return Reading(statement, tuple(columns), tuple(c.name for c in nulled), tuple(checks))
 
 
 def where(conditions: Sequence[str]) -> str:
@@ -209,14 +191,9 @@ def _less(column: Column, seconds: int) -> str:
     return f"({named(column)} - INTERVAL {seconds} SECOND)" if seconds else named(column)
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"CONVERT(CONCAT_WS(',', {', '.join(cells)}) USING binary)" if cells else _NULL_CELL
-
-
 def _cell(column: Column, relation: MysqlRelation) -> str:
-    cell = _on(column, relation.renderings[column.name].cell)
-    is_nulled = column.name in relation.nulled
-    return f"IF({fits(relation, column)}, {cell}, {_NULL_CELL})" if is_nulled else cell
+    value = _value(column, relation)
+    return f"IF({fits(relation, column)}, {value}, NULL)" if column.name in relation.nulled else value
 
 
 def _marker(column: Column, relation: MysqlRelation) -> str:
