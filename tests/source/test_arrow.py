@@ -14,7 +14,7 @@ import pytest
 
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.source.arrow import arrow_schema
-from rivet.source.csv import CsvDecoder
+from rivet.source.from_text import from_text
 
 ONE = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
 COLUMNS = [
@@ -24,18 +24,21 @@ COLUMNS = [
     Column("id", ColumnType(Kind.UUID), "uuid"),
     Column("document", ColumnType(Kind.JSON), "jsonb"),
 ]
-ROWS = f"""\
-"[""1"",null]","[""{ONE}"",null]",-00:00:01,{ONE},"{{""a"": 1}}"
-[],[],,,
-,,,,
-"""
+VALUES = {
+    "numbers": ['["1",null]', "[]", None],
+    "ids": [f'["{ONE}"]', "[]", None],
+    "span": ["-00:00:01", None, None],
+    "id": [str(ONE), None, None],
+    "document": ['{"a": 1}', None, None],
+}
 
 
 @pytest.fixture
 def part(tmp_path: Path) -> Path:
     """Write a row of values, one of empty lists and one of NULLs."""
     path = tmp_path / "part.parquet"
-    pq.write_table(pa.Table.from_batches([CsvDecoder(COLUMNS).decode(ROWS.encode())]), path)
+    arrays = [from_text(pa.array(VALUES[c.name], pa.string()), c.type) for c in COLUMNS]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=arrow_schema(COLUMNS)), path)
     return path
 
 
