@@ -198,8 +198,8 @@ def _mariadb_floor(database: Database, statements: Sequence[str]) -> list[str]:
     client = find_program("mariadb")
     if client is None:
         unavailable("the mariadb client is not installed: apt-get install mariadb-client")
-    # The server has no COPY: the bare query is the one that Rivet has it render rows as CSV with.
-    scans = [text for text in statements if text.startswith("SELECT") and "CONCAT_WS(" in text]
+    # The server has no COPY: the bare query is the one with which Rivet reads rows, here as text.
+    scans = [text for text in statements if text.startswith("SELECT rivet.`id`, ")]
     if len(scans) != 1:
         raise BenchFailed(f"rivet read the table in {len(scans)} scans, expected 1")
     return [

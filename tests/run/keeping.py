@@ -26,7 +26,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "composite": {"chunk_by_key": ["created_at", "id"], "chunk_size": 1},
 }
 STAGED = "_rivet_staging/*/*"
-READS = re.compile(r"COPY \(SELECT .*\) TO STDOUT|SELECT CONVERT\(CONCAT_WS", re.DOTALL)
+READS = re.compile(r"COPY \(SELECT .*\) TO STDOUT|SELECT rivet\.`id`, rivet\.", re.DOTALL)
 
 
 @contextmanager

@@ -41,7 +41,7 @@ CREATE UNIQUE INDEX by_code ON ledger (day, code)
 """,
 }
 READS = re.compile(
-    r'COPY \((SELECT .*"ledger" .*)\) TO STDOUT|(SELECT CONVERT\(CONCAT_WS.*`ledger` .*)', re.DOTALL
+    r'COPY \((SELECT .*"ledger" .*)\) TO STDOUT|(SELECT rivet\.`id`, rivet\..*`ledger` .*)', re.DOTALL
 )
 SCANS = {"postgres": "Seq Scan", "mariadb": "ALL"}
 RANDOM = {"postgres": "random", "mariadb": "rand", "sqlite": "random"}
