@@ -26,6 +26,8 @@ _JOINED_HEADER = JOINED.to_bytes(3, "little")
 _END, _ERROR = 0xFE, 0xFF
 _UNSIGNED = 32
 _ALL = 2**31
+# To take at once: while nobody takes its rows, the driver's buffer may grow beyond what blocks shall have.
+_MOST_BYTES = 256 * 1024
 # Number of the statement; no cursor; once. No parameters follow.
 _EXECUTE = struct.Struct("<IBI")
 _NUMBER = struct.Struct("<I")
@@ -104,18 +106,21 @@ class Execution:
         """Take the whole packets that lie in the driver's buffer, but neither the end nor an error."""
         connection: Any = self._connection
         source, number = connection._proto, connection._next_seq_id  # noqa: SLF001
-        start, have = source.pos, source.length
-        pos, after, count = protocol.skip_packets_from_buffer(source.buffer, start, have, number, _ALL)
+        buffer, start, have = source.buffer, source.pos, source.length
+        skip, most = protocol.skip_packets_from_buffer, min(have, source.pos + _MOST_BYTES)
+        pos, after, count = skip(buffer, start, most, number, _ALL)
+        if not count and most < have:
+            pos, after, count = skip(buffer, start, have, number, 1)
         if count and pos == have:
             # Nothing comes behind the end, so that only what is last may be it.
-            last, before, _ = protocol.skip_packets_from_buffer(source.buffer, start, have, number, count - 1)
-            if pos > last + HEADER_BYTES and source.buffer[last + HEADER_BYTES] == _END:
+            last, before, _ = skip(buffer, start, have, number, count - 1)
+            if pos > last + HEADER_BYTES and buffer[last + HEADER_BYTES] == _END:
                 pos, after, count = last, before, count - 1
         if not count:
             return b""
         self.rows += count
-        with memoryview(source.buffer) as buffer:
-            rows = bytes(buffer[start:pos])
+        with memoryview(buffer) as view:
+            rows = bytes(view[start:pos])
         source.pos, connection._next_seq_id = pos, after  # noqa: SLF001
         return rows
 
