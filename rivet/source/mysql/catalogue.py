@@ -17,7 +17,6 @@ Fetch = Callable[..., Sequence[Any]]
 """Runs a statement with parameters and gives its rows."""
 
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
-_UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii"})
 
 _TABLES = """
 SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, AVG_ROW_LENGTH
@@ -58,10 +57,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """What the catalogue says of a column that the description does not."""
+    """What the catalogue says of a column that the description does not.
+
+    Attributes:
+        charset: Of text that lies in a table; else empty.
+    """
 
     type_name: str
-    is_utf8: bool
+    charset: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def look_up(fetch: Fetch, schema: str, name: str) -> Table | None:
 def table_columns(fetch: Fetch, table: Table) -> dict[str, TableColumn]:
     """Give the types of a table's columns by name; a view's text may lie in other sets than it shows."""
     return {
-        name: TableColumn(short_name(type_name), not table.is_view and charset in _UTF8)
+        name: TableColumn(short_name(type_name), "" if table.is_view else charset or "")
         for name, type_name, charset in fetch(_COLUMNS, (table.schema, table.name))
     }
 

@@ -191,7 +191,7 @@ def rendered_columns(
     def source_of(name: str) -> SourceType:
         known, output = catalogued.get(name), outputs[name]
         shown = known.type_name if known is not None else type_name(output)
-        source = source_type(output, shown, is_utf8=known is not None and known.is_utf8)
+        source = source_type(output, shown, known.charset if known is not None else "")
         if source is None:
             hint = f"cast it in a query: SELECT …, CAST({quoted(name)} AS char) AS {quoted(name)} FROM …"
             if table is not None:

@@ -16,9 +16,12 @@ from rivet.source.numbers import FLOATS, INTEGERS, NUMBERS, holds_decimals, hold
 
 _BYTES = "CONVERT({v} USING binary)"
 _RECODED = "CONVERT(CONVERT({v} USING utf8mb4) USING binary)"
+# Text that lies in the table as UTF-8. That of the connection's own character set comes as it is; of another,
+# the server would put a question mark for bytes that are no text.
+_UTF8 = {"utf8mb4": "{v}", "utf8mb3": _BYTES, "utf8": _BYTES, "ascii": _BYTES}
 # The bytes of a text in UTF-8, or of what its type says.
 _OWN_BYTES = {
-    Family.BYTES: _BYTES,
+    Family.BYTES: "{v}",
     Family.VECTOR: _BYTES,
     Family.GEOMETRY: "CONVERT(ST_AsBinary({v}) USING binary)",  # what is stored has four bytes more
 }
@@ -115,8 +118,8 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
         target, fidelity = override.type, asked
     family, kind = source.family, target.kind
     if family in (Family.TEXT, Family.JSON) and kind is not Kind.BINARY:
-        value = _BYTES if source.is_utf8 else _RECODED
-        return Rendering(target, fidelity, value, is_recoded=not source.is_utf8)
+        value = _UTF8.get(source.charset)
+        return Rendering(target, fidelity, value or _RECODED, is_recoded=value is None)
     if family in _OWN_BYTES or kind is Kind.BINARY:
         value = _BYTES_AS.get((family, kind)) or _OWN_BYTES.get(family, _BYTES)
         return Rendering(target, fidelity, value)

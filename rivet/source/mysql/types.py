@@ -92,15 +92,13 @@ class SourceType:
 
     Attributes:
         shown: The type as the database's language writes it.
-        length: The most bytes that a value takes, text in utf8mb4.
-        is_utf8: Text that lies in the table as UTF-8 already.
+        charset: That in which text lies in a table, by its name; empty where it is not known.
     """
 
     shown: str
     family: Family
     becomes: ColumnType
-    length: int
-    is_utf8: bool = False
+    charset: str = ""
 
     @property
     def fidelity(self) -> Fidelity:
@@ -110,7 +108,7 @@ class SourceType:
         return Fidelity.TEXT if as_text else Fidelity.EXACT
 
 
-def source_type(described: Described, shown: str, *, is_utf8: bool = False) -> SourceType | None:
+def source_type(described: Described, shown: str, charset: str = "") -> SourceType | None:
     """Give the type of a column, or None for one that came after this was written.
 
     Args:
@@ -126,7 +124,7 @@ def source_type(described: Described, shown: str, *, is_utf8: bool = False) -> S
     family, becomes = meaning
     if shown.startswith("vector"):  # MariaDB describes it as varbinary
         family = Family.VECTOR
-    return SourceType(shown, family, becomes, described.length, is_utf8)
+    return SourceType(shown, family, becomes, charset)
 
 
 def _meaning(described: Described) -> tuple[Family, ColumnType] | None:
