@@ -26,7 +26,7 @@ COLUMNS = [
 ]
 VALUES = {
     "numbers": ['["1",null]', "[]", None],
-    "ids": [f'["{ONE}"]', "[]", None],
+    "ids": [f'["{ONE}",null]', "[]", None],
     "span": ["-00:00:01", None, None],
     "id": [str(ONE), None, None],
     "document": ['{"a": 1}', None, None],
