@@ -186,7 +186,7 @@ def test_lengths_of_every_form() -> None:
 @pytest.mark.parametrize("size", [2**24 + n for n in (-30, -12, -11, -10, -1, 0, 1)])
 def test_a_row_that_needs_more_than_a_packet(size: int) -> None:
     """A row of 16 MiB or more comes last in its block, behind others."""
-    rows: list[Row] = [[b"\1", b"x"]] * 100 + [[b"\2", bytes(size)]]
+    rows: list[Row] = [*([[b"\1", b"x"]] * 100), [b"\2", bytes(size)]]
     assert read(written(rows, [1, ENCODED]), [1, ENCODED]) == rows
     assert read(written(rows[-1:], [1, ENCODED]), [1, ENCODED]) == rows[-1:]
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rivet.errors import SourceUnavailable
+from rivet.errors import SourceError, SourceUnavailable
+from rivet.source.mysql.packets import Execution
 from rivet.source.relation import Request
 from tests.servers.database import Database, run
 from tests.source.reading import EVERYTHING, in_session, read_scan
@@ -195,6 +196,19 @@ def test_prepared_statements_must_be_allowed(mysql_family: Database) -> None:
         return read_scan(session, relation)  # the snapshot is whole
 
     assert in_session(mysql_family, read).num_rows == 1
+
+
+def test_a_driver_of_other_insides_is_named() -> None:
+    """Where the driver has not what is used of it, the package is named, and what it lacks."""
+
+    class Other:
+        """A connection that reads in another way."""
+
+        read_packet = _execute_command = None
+
+    with pytest.raises(SourceError, match="package asyncmy .* lacks _fill_buffer") as caught:
+        Execution(Other())
+    assert "install asyncmy" in (caught.value.hint or "")
 
 
 def test_statements_are_forgotten(mysql_family: Database) -> None:
