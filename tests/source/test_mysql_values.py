@@ -206,7 +206,7 @@ def test_a_driver_of_other_insides_is_named() -> None:
 
         read_packet = _execute_command = None
 
-    with pytest.raises(SourceError, match="package asyncmy .* lacks _fill_buffer") as caught:
+    with pytest.raises(SourceError, match=r"package asyncmy .* lacks _fill_buffer") as caught:
         Execution(Other())
     assert "install asyncmy" in (caught.value.hint or "")
 

@@ -132,7 +132,10 @@ class SnapshotReader:
             raise _refusal("", "…", *lost)
 
     async def _pump(self, execution: Execution, reading: Reading, write: Write) -> None:
-        await execution.begin(reading.statement)
+        await execution.prepare(reading.statement)
+        if self._is_stopping:
+            return
+        await execution.execute()
         while (packets := await execution.take()) is not None:
             if not self._is_stopping:
                 await write(packets)

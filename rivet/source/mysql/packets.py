@@ -39,7 +39,7 @@ class Execution:
     """One statement, prepared and executed on a connection that does nothing else meanwhile.
 
     Attributes:
-        wires: The forms of the output columns, once it has begun.
+        wires: The forms of the output columns, once it is executed.
         rows: How many rows have come.
         warnings: How many warnings the server has of it, once it has ended.
 
@@ -57,8 +57,8 @@ class Execution:
         self._is_open = False
         self._ends = 0 if connection._deprecate_eof else 1  # noqa: SLF001  packets that end a list
 
-    async def begin(self, text: str) -> None:
-        """Prepare and execute it; its rows are on their way then."""
+    async def prepare(self, text: str) -> None:
+        """Let the server prepare it."""
         connection = self._connection
         await connection._execute_command(COM_STMT_PREPARE, text)  # noqa: SLF001
         answer = await connection.read_packet()
@@ -68,6 +68,11 @@ class Execution:
         # What it says of the columns here, it says again as it is executed.
         for _ in range(columns + self._ends):
             await connection.read_packet()
+
+    async def execute(self) -> None:
+        """Execute it; its rows are on their way then."""
+        connection: Any = self._connection
+        (number,) = _NUMBER.unpack(self._statement or b"")
         await connection._execute_command(COM_STMT_EXECUTE, _EXECUTE.pack(number, 0, 1))  # noqa: SLF001
         answer = await connection.read_packet()
         columns = answer.read_length_encoded_integer()
