@@ -177,14 +177,33 @@ def test_values_of_every_length(mysql_family: Database, tmp_path: Path) -> None:
             assert (row["s"], row["n"], row["b"]) == ("é" * (seq % 300), seq, bytes(seq % 260))
 
 
+def test_what_only_looks_like_the_end_of_the_rows(mysql_family: Database, tmp_path: Path) -> None:
+    """Each row ends as the packet behind the last row does, of whatever number, or as an error would."""
+    numbers = " UNION ALL ".join(f"SELECT {n} AS n" for n in range(64))
+    number = "UNHEX(LPAD(HEX(t.n % 256), 2, '0'))"
+    for look in (f"X'050000', {number}, X'FE00000200'", f"X'090000', {number}, X'FF1104233432303030'"):
+        value = f"CONCAT(REPEAT(X'00', t.n % 99), {look})"
+        mysql_family.execute(
+            "CREATE TABLE t AS SELECT n, "
+            f"{value} AS v FROM (SELECT a.n * 4096 + b.n * 64 + c.n AS n FROM ({numbers}) AS a,"
+            f" ({numbers}) AS b, ({numbers}) AS c WHERE a.n < 8) AS t"
+        )
+        rows = {row["n"]: row["v"] for row in _parquet_of(mysql_family, tmp_path / "part.parquet", table="t")}
+        assert rows == dict(_told(mysql_family, "SELECT n, v FROM t"))
+        assert len(rows) == 8 * 4096
+        mysql_family.execute("DROP TABLE t")
+
+
 def test_prepared_statements_must_be_allowed(mysql_family: Database) -> None:
     """A server that allows no prepared statement, or no more of them, is told of with its setting."""
     mysql_family.execute("CREATE TABLE t (id int); INSERT INTO t VALUES (1)")
     with (
         global_settings(mysql_family, max_prepared_stmt_count=0),
-        pytest.raises(SourceUnavailable, match="max_prepared_stmt_count"),
+        pytest.raises(SourceUnavailable, match="max_prepared_stmt_count") as caught,
     ):
         in_session(mysql_family, lambda session: session.describe(Request("t")))
+
+    assert "raise max_prepared_stmt_count" in (caught.value.hint or "")
 
     def read(session: Any) -> pa.Table:
         relation = session.describe(Request("t"))

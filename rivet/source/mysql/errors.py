@@ -32,6 +32,7 @@ DRIVER_ERRORS = (
 _LOGIN = "check user, password, and the host that the account is for"
 _GRANT = "grant the user SELECT on what the export reads"
 _CHANGED = "a table was altered while the export was under way; run it again"
+_PREPARED = "raise max_prepared_stmt_count at the server: to describe and each scan take a statement of it"
 _GONE = (1054, 1146)  # no such column, no such table
 _REPEATED = "give each column its own alias in the query"
 
@@ -52,7 +53,8 @@ _BY_CODE: dict[int, Meaning] = (
     | _meanings((1290, 1792), SourceError, READ_ONLY)
     | _meanings((1060,), SourceError, _REPEATED)
     # Too many connections, out of memory, shutdown, a node of a cluster that is not ready.
-    | _meanings((1037, 1040, 1041, 1047, 1053, 1203, 1461), SourceUnavailable)
+    | _meanings((1037, 1040, 1041, 1047, 1053, 1203), SourceUnavailable)
+    | _meanings((1461,), SourceUnavailable, _PREPARED)
     # What the storage engine says, often of its disk; what the network or net_write_timeout did.
     | _meanings((3, 126, 1026, 1030, 1152, 1158, 1159, 1160, 1161, 1184, 4031), SourceUnavailable)
     # No room on its disk or for its sort; the hour's resources of this user.
