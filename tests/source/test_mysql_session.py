@@ -9,6 +9,7 @@ import pytest
 
 from rivet.errors import ColumnError, SourceError
 from rivet.plan.calendar import Granularity
+from rivet.plan.overrides import override
 from rivet.plan.schema import Kind
 from rivet.plan.windows import Axis
 from rivet.source.protocol import Session
@@ -160,6 +161,20 @@ def test_no_mode_of_mariadb_changes_a_value(mariadb_database: Database, mode: st
     make_values(mariadb_database)
     with global_settings(mariadb_database, sql_mode=mode):
         check_values(mariadb_database)
+
+
+@pytest.mark.parametrize("mode", ["ORACLE", "EMPTY_STRING_IS_NULL", "ORACLE,EMPTY_STRING_IS_NULL"])
+def test_null_stays_null_in_every_mode_of_mariadb(mariadb_database: Database, mode: str) -> None:
+    """Also where another type is asked for, and the server writes a value as text for it."""
+    asked = {"b": "uuid", "n": "float64", "f": "float32", "i": "string", "w": "int64", "t": "time"}
+    mariadb_database.execute(
+        "CREATE TABLE t (id int, b binary(16), n bigint, f double, i int, w double, t time(6));"
+        "INSERT INTO t (id) VALUES (1)"
+    )
+    overrides = {name: override(word) for name, word in asked.items()}
+    with global_settings(mariadb_database, sql_mode=mode):
+        read = read_all(mariadb_database, table="t", overrides=overrides)
+    assert read.drop_columns("id").to_pylist() == [dict.fromkeys(asked)]
 
 
 def test_settings_of_the_server_change_nothing(mysql_family: Database) -> None:

@@ -50,7 +50,9 @@ _IS_FLOAT32 = (
 # bigint, which would seem to be exact.
 _IS_FLOAT64 = "IF({v} < 0, CAST({v} * 1e0 AS SIGNED) = {v}, CHAR_LENGTH(TRIM(BOTH '0' FROM BIN({v}))) <= 53)"
 _HEX_GROUPS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-_UUID_OF_BYTES = f"CONCAT_WS('-', {', '.join(f'SUBSTR(HEX({{v}}), {i}, {n})' for i, n in _HEX_GROUPS)})"
+_UUID_PARTS = ", ".join(f"SUBSTR(HEX({{v}}), {start}, {length})" for start, length in _HEX_GROUPS)
+# CONCAT_WS leaves NULL out, as CONCAT does beside others where sql_mode says ORACLE.
+_UUID_OF_BYTES = f"IF({{v}} IS NULL, NULL, CONCAT_WS('-', {_UUID_PARTS}))"
 
 _BYTES_AS = {
     (Family.BYTES, Kind.UUID): _UUID_OF_BYTES,
@@ -148,7 +150,8 @@ def _exact_float(source: SourceType, kind: Kind) -> str:
     """Write the SQL for a number that becomes a float: its text where a float equals it, else no number."""
     checks = [] if source.family is Family.FLOAT else [_IS_FLOAT64]
     checks += [_IS_FLOAT32] if kind is Kind.FLOAT32 else []
-    value = f"IF({' AND '.join(checks)}, CONCAT({_DOUBLE}), CONCAT({{v}}, {_NOT_EXACT}))"
+    told = f"IF({' AND '.join(checks)}, CONCAT({_DOUBLE}), CONCAT({{v}}, {_NOT_EXACT}))"
+    value = f"IF({{v}} IS NULL, NULL, {told})"
     return value.replace("{v}", f"({_PRINTED.get(source.family, '{v}')})")
 
 
