@@ -24,7 +24,7 @@ from rivet.preparing.continuing import chunks_digest, with_kept_chunks
 from rivet.preparing.described import describe
 from rivet.preparing.prepare import last_pace, prepare, spanned
 from rivet.preparing.resuming import finished_partitions, settings_digest, without_finished
-from rivet.preparing.selecting import Chosen, choose, reads_all, watermark_after
+from rivet.preparing.selecting import Chosen, asked_in_vain, choose, reads_all, watermark_after
 from rivet.preparing.shared import must_count, shared
 from rivet.publish.tree import read_tree
 from rivet.retrying import begun_anew
@@ -177,7 +177,8 @@ def _run(
             watermark=watermark_after(chosen, tree),
         )
         prepared = replace(prepared, why=chosen.why, adds_from=chosen.adds_from)
-        prepared = replace(prepared, advice=(*prepared.advice, *chosen.warnings))
+        in_vain = asked_in_vain(export, tree, prepared.counts)
+        prepared = replace(prepared, advice=(*prepared.advice, *chosen.warnings, *in_vain))
         attempted = Attempt(
             record,
             prepared,

@@ -28,7 +28,7 @@ from rivet.preparing.described import describe
 from rivet.preparing.planned import outcome_of, with_plan
 from rivet.preparing.prepare import estimated, last_pace, prepare, refuse_vanished, spanned
 from rivet.preparing.resuming import finished_partitions, finished_told, settings_digest, without_finished
-from rivet.preparing.selecting import choose
+from rivet.preparing.selecting import asked_in_vain, choose
 from rivet.preparing.shared import shared
 from rivet.publish.tree import read_tree
 from rivet.source.opening import open_source
@@ -162,7 +162,12 @@ def plan(
             outcome,
             partitions_unread=len(unread | finished.keys()),
             selected_by=chosen.why or None,
-            warnings=(*outcome.warnings, *chosen.warnings, *finished_told(finished)),
+            warnings=(
+                *outcome.warnings,
+                *chosen.warnings,
+                *asked_in_vain(export, tree, prepared.counts),
+                *finished_told(finished),
+            ),
         )
 
     return _look(settings, exports, listener, look)

@@ -15,10 +15,11 @@ from rivet.manifest.model import PartitionEntry
 from rivet.plan.asked import last_windows, selection_asked
 from rivet.plan.changes import changed_columns
 from rivet.plan.cursor import Cursor, CursorValue, Touched, lagging
+from rivet.plan.scans import WindowCount
 from rivet.plan.schema import Column, schema_json
 from rivet.plan.selection import EVERYTHING, Selection, in_few_ranges, joined, selected
 from rivet.plan.watermark import Watermark, read_watermark
-from rivet.plan.windows import NULL_VALUE, Axis
+from rivet.plan.windows import NULL_LABEL, NULL_VALUE, Axis
 from rivet.preparing.described import Described
 from rivet.publish.tree import Tree
 from rivet.source.protocol import Session
@@ -100,6 +101,19 @@ def choose(session: Session, export: ExportSettings, described: Described, tree:
         narrowed = narrowed_to(session, export, described, column, chosen.selection)
     relation = session.weighed(narrowed.relation, export.max_sort_size_bytes)
     return replace(chosen, described=replace(narrowed, relation=relation), is_narrowed=True)
+
+
+def asked_in_vain(export: ExportSettings, tree: Tree, counts: Sequence[WindowCount] | None) -> list[str]:
+    """Warn of partitions that are asked for by label, of which there is nothing at the source or in the tree.
+
+    Args:
+        counts: Of the windows that hold rows; None where they were not counted.
+    """
+    if counts is None or not export.skip_empty:  # then an empty window becomes a partition
+        return []
+    known = {NULL_LABEL, NULL_VALUE, *(c.label for c in counts), *(e.value for e in tree.entries.values())}
+    unknown = [label for label in export.asked.partitions if label not in known]
+    return [f"--partition {label}: neither the source nor the tree has rows of it" for label in unknown]
 
 
 def narrowed_to(

@@ -242,6 +242,23 @@ def test_days_are_those_of_the_zone(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_label_of_which_there_is_nothing_is_told(
+    tmp_path: Path, database: AnyDatabase, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip in a date does not pass in silence, in `plan` as in `run`; what is there is read."""
+    words = ["--partition", "2023-01-02", "--partition", "2032-01-02", "--partition", "NULL"]
+    slip = "--partition 2032-01-02: neither the source nor the tree has rows of it"
+    config = write_config(tmp_path, database.source, by_day(root))
+
+    planned = run_command(capsys, "plan", "--config", config, "--json", *words)
+    told = _run(capsys, tmp_path, database.source, by_day(root), *words)
+
+    assert told.exit_code == 0
+    for outcome in (planned.exports[0], told.exports[0]):
+        assert [w for w in outcome["warnings"] if "--partition" in w] == [slip]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_selected_window_that_was_purged_is_refused_and_one_in_between_removed(
     tmp_path: Path, database: AnyDatabase, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
