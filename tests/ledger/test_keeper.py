@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sqlite3
 import subprocess
@@ -196,6 +197,7 @@ def test_a_bug_in_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_no_thread_and_no_file_stays_open(tmp_path: Path) -> None:
     """Many runs in one process leave neither threads nor descriptors behind, and the file does not grow."""
     keep(StateSettings(), tmp_path)
+    gc.collect()  # what earlier tests have left open is not to be closed meanwhile
     threads, files = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
     size = (tmp_path / "rivet" / "ledger.sqlite").stat().st_size
 

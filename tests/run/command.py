@@ -13,6 +13,7 @@ import yaml
 
 from rivet.cli.main import run_command_line
 from rivet.cli.signals import Stop
+from tests.run.running import QuotingDumper
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def write_config(
     """Write a config into a directory and give its path."""
     path = directory / "rivet.yaml"
     config = {"source": dict(source), "exports": [dict(e) for e in exports], **more}
-    path.write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
+    path.write_text(yaml.dump(config, Dumper=QuotingDumper, allow_unicode=True), encoding="utf-8")
     return path
 
 

@@ -21,6 +21,15 @@ def _ignore(_: Event) -> None:
     """Take no notice of an event."""
 
 
+class QuotingDumper(yaml.SafeDumper):
+    """Writes every text in quotes: PyYAML knows YAML 1.1 alone, where `08` is text and no number."""
+
+
+QuotingDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)
+
+
 def settings(
     directory: Path,
     source: Mapping[str, Any],
@@ -29,9 +38,8 @@ def settings(
 ) -> Settings:
     """Write a config into a directory and load it; no environment is the empty one, no retries are none."""
     path = directory / "rivet.yaml"
-    path.write_text(
-        yaml.safe_dump({"source": {"retries": 0, **source}, "exports": [dict(e) for e in exports]})
-    )
+    config = {"source": {"retries": 0, **source}, "exports": [dict(e) for e in exports]}
+    path.write_text(yaml.dump(config, Dumper=QuotingDumper))
     return load_settings(path, environ or {})
 
 
