@@ -71,6 +71,32 @@ def numbers_in(block: bytes, kind: str) -> npt.NDArray[Any]:
     return np.ndarray((max(0, len(block) - wanted.itemsize + 1),), wanted, block, strides=(1,))
 
 
+def reached(starts: Places, ends: Places, first: int) -> Flags:
+    """Tell which rows are reached from the first one, each of which leads to the one that begins at its end.
+
+    In rounds, each of which doubles the number of rows that are found.
+
+    Args:
+        starts: Where what may be a row begins, in order.
+        ends: Where each ends.
+        first: The place of the first among them.
+    """
+    nowhere = len(starts)
+    following = np.searchsorted(starts, ends)
+    known = following < nowhere
+    known[known] = starts[following[known]] == ends[known]
+    step = np.append(np.where(known, following, nowhere), nowhere)
+    found = np.zeros(nowhere + 1, np.bool_)
+    found[first] = True
+    before, now = 0, 1
+    while now > before:
+        found[step[np.flatnonzero(found)]] = True
+        found[nowhere] = False
+        step = step[step]
+        before, now = now, int(found.sum())
+    return found[:nowhere]
+
+
 class Unfit(ValueError):
     """A value is not of its column's type.
 

@@ -11,8 +11,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from rivet.errors import ColumnError
 from rivet.plan.schema import Column, ColumnType, Kind
 from rivet.source.arrow import arrow_schema
+from rivet.source.cells import MAX_BLOCK_BYTES, Cells, bytes_in, texts_in
 from rivet.source.misfit import Misfit, first_refused, in_row, refused_value
 
 T = TypeVar("T")
@@ -51,8 +53,12 @@ class Decoder(ABC):
         return batch
 
     @abstractmethod
-    def _decoded(self, block: bytes) -> pa.RecordBatch:
-        """Decode a block.
+    def _cells(self, block: bytes) -> Sequence[Cells]:
+        """Give the cells of a block, by column."""
+
+    @abstractmethod
+    def _array(self, index: int, cells: Cells) -> pa.Array:
+        """Make the array of a column.
 
         Raises:
             Misfit: A value does not fit.
@@ -61,6 +67,22 @@ class Decoder(ABC):
     @abstractmethod
     def _shown(self, block: bytes, row: int, indexes: Sequence[int]) -> list[str | None]:
         """Give values of one row as a message shows them, also where they do not fit."""
+
+    def _decoded(self, block: bytes) -> pa.RecordBatch:
+        if len(block) > MAX_BLOCK_BYTES:
+            raise ColumnError(
+                f"a row takes {len(block)} bytes, expected at most {MAX_BLOCK_BYTES}",
+                hint="leave its largest column out, or cut it in the query",
+            )
+        arrays = [self._array(index, cells) for index, cells in enumerate(self._cells(block))]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _texts(self, index: int, cells: Cells) -> pa.Array:
+        try:
+            return texts_in(cells)
+        except pa.ArrowInvalid as exc:
+            row = first_refused(bytes_in(cells), lambda values: values.cast(pa.string()))
+            raise Misfit(index, "invalid UTF8 data", row) from exc
 
     def _place_of(self, block: bytes, row: int) -> str:
         names = [self._columns[i].name for i in self._tellers]

@@ -58,7 +58,7 @@ def from_text(texts: pa.Array, column_type: ColumnType, *, is_free: bool = False
     return values
 
 
-def check_infinities(values: pa.Array, texts: pa.Array) -> None:
+def _check_infinities(values: pa.Array, texts: pa.Array) -> None:
     """Refuse an infinity that the text does not say: the parser makes one of what is too large.
 
     Raises:
@@ -68,7 +68,7 @@ def check_infinities(values: pa.Array, texts: pa.Array) -> None:
     _refuse(texts, pc.and_not(pc.is_inf(values), said), "is too large")
 
 
-def bytes_of_hex(digits: pa.Array) -> pa.Array:
+def _bytes_of_hex(digits: pa.Array) -> pa.Array:
     """Turn texts, or bytes, of hexadecimal digits into the bytes that they stand for.
 
     Raises:
@@ -123,7 +123,7 @@ def _bools(texts: pa.Array, _type: ColumnType) -> pa.Array:
 
 def _floats(texts: pa.Array, column_type: ColumnType) -> pa.Array:
     values = pc.cast(texts, arrow_type(column_type))
-    check_infinities(values, texts)
+    _check_infinities(values, texts)
     return values
 
 
@@ -215,7 +215,7 @@ def _clocks(texts: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def _bytes(texts: pa.Array, _type: ColumnType) -> pa.Array:
-    return bytes_of_hex(pc.replace_substring_regex(texts, r"^\\x", ""))
+    return _bytes_of_hex(pc.replace_substring_regex(texts, r"^\\x", ""))
 
 
 def _uuids(texts: pa.Array, _type: ColumnType) -> pa.Array:

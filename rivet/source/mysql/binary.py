@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rivet.errors import ColumnError, SourceUnavailable
+from rivet.errors import SourceUnavailable
 from rivet.plan.schema import Column, Fidelity, Kind
 from rivet.source.arrow import arrow_type
-from rivet.source.cells import MAX_BLOCK_BYTES, Cells, Unfit, bytes_in, texts_in
+from rivet.source.cells import Cells, Unfit, bytes_in
 from rivet.source.decoding import Decoder
 from rivet.source.from_text import from_text
-from rivet.source.misfit import Misfit, first_refused, shown_value
+from rivet.source.misfit import Misfit, shown_value
 from rivet.source.mysql.rows import Lengths, RowReader
 from rivet.source.mysql.values import is_moment, is_number, moments_of, numbers_of, text_of, width_of
 from rivet.source.mysql.wire import Wire
@@ -42,15 +42,8 @@ class BinaryDecoder(Decoder):
         self._wires = wires
         self._rows_in = RowReader([width_of(wire) for wire in wires])
 
-    def _decoded(self, block: bytes) -> pa.RecordBatch:
-        if len(block) > MAX_BLOCK_BYTES:
-            raise ColumnError(
-                f"a row takes {len(block)} bytes, expected at most {MAX_BLOCK_BYTES}",
-                hint="leave its largest column out, or cut it in the query",
-            )
-        cells = self._rows_in.cells(block)
-        arrays = [self._array(index, column) for index, column in enumerate(cells)]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def _cells(self, block: bytes) -> Sequence[Cells]:
+        return self._rows_in.cells(block)
 
     def _array(self, index: int, cells: Cells) -> pa.Array:
         column, wire = self._columns[index], self._wires[index]
@@ -75,13 +68,6 @@ class BinaryDecoder(Decoder):
         if kind is Kind.DECIMAL:
             self._converted(index, lambda values: values.validate(full=True), values)
         return values
-
-    def _texts(self, index: int, cells: Cells) -> pa.Array:
-        try:
-            return texts_in(cells)
-        except pa.ArrowInvalid as exc:
-            row = first_refused(bytes_in(cells), lambda values: values.cast(pa.string()))
-            raise Misfit(index, "invalid UTF8 data", row) from exc
 
     def _shown(self, block: bytes, row: int, indexes: Sequence[int]) -> list[str | None]:
         cells = self._rows_in.cells(block)

@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 
 from rivet.errors import SourceUnavailable
-from rivet.source.cells import Cells, Flags, Numbers, Places, numbers_in
+from rivet.source.cells import Cells, Flags, Numbers, Places, numbers_in, reached
 from rivet.source.mysql.wire import HEADER_BYTES, JOINED
 from rivet.wording import counted
 
@@ -199,7 +199,7 @@ def _chained(block: bytes, *, is_short: bool) -> Places | None:
     if not len(starts) or starts[0] != 0:
         return None
     if (ends[:-1] != starts[1:]).any():
-        kept = _reached(starts, ends)
+        kept = reached(starts, ends, 0)
         starts, ends = starts[kept], ends[kept]
     return starts if ends[-1] == len(block) else None
 
@@ -207,21 +207,3 @@ def _chained(block: bytes, *, is_short: bool) -> Places | None:
 def _may_at(may: Flags, places: Places) -> Flags:
     """Look up flags at places, of which those behind the last have none."""
     return may[np.minimum(places, len(may) - 1)] & (places < len(may))
-
-
-def _reached(starts: Places, ends: Places) -> Flags:
-    """Tell which places are reached from the first, in rounds, each of which doubles their number."""
-    nowhere = len(starts)
-    following = np.searchsorted(starts, ends)
-    known = following < nowhere
-    known[known] = starts[following[known]] == ends[known]
-    step = np.append(np.where(known, following, nowhere), nowhere)
-    found = np.zeros(nowhere + 1, np.bool_)
-    found[0] = True
-    before, now = 0, 1
-    while now > before:
-        found[step[np.flatnonzero(found)]] = True
-        found[nowhere] = False
-        step = step[step]
-        before, now = now, int(found.sum())
-    return found[:nowhere]

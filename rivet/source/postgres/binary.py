@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from rivet.errors import ColumnError
 from rivet.plan.schema import Column, Fidelity, Kind
-from rivet.source.cells import MAX_BLOCK_BYTES, Cells, Unfit, bytes_in, texts_in
+from rivet.source.cells import Cells, Unfit, bytes_in
 from rivet.source.decoding import Decoder
 from rivet.source.from_text import from_text
-from rivet.source.misfit import Misfit, first_refused, shown_value
+from rivet.source.misfit import Misfit, shown_value
 from rivet.source.postgres.sent import Sent, text_of
 from rivet.source.postgres.tuples import TupleReader
 from rivet.source.postgres.values import WIDTHS, array_of
@@ -41,15 +40,8 @@ class BinaryDecoder(Decoder):
         """Tell whether the block that ends the data was decoded."""
         return self._tuples.has_ended
 
-    def _decoded(self, block: bytes) -> pa.RecordBatch:
-        if len(block) > MAX_BLOCK_BYTES:
-            raise ColumnError(
-                f"a row takes {len(block)} bytes, expected at most {MAX_BLOCK_BYTES}",
-                hint="leave its largest column out, or cut it in the query",
-            )
-        cells = self._tuples.cells(block)
-        arrays = [self._array(index, column) for index, column in enumerate(cells)]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def _cells(self, block: bytes) -> Sequence[Cells]:
+        return self._tuples.cells(block)
 
     def _array(self, index: int, cells: Cells) -> pa.Array:
         column, form = self._columns[index], self._sent[index]
@@ -64,13 +56,6 @@ class BinaryDecoder(Decoder):
             is_finite = form is Sent.NUMERIC and shown[-1].isdigit()
             why = f"has more digits than a {column.type}" if is_finite else "does not fit"
             raise Misfit(index, f"value {shown!r} {why}", unfit.row) from unfit
-
-    def _texts(self, index: int, cells: Cells) -> pa.Array:
-        try:
-            return texts_in(cells)
-        except pa.ArrowInvalid as exc:
-            row = first_refused(bytes_in(cells), lambda values: values.cast(pa.string()))
-            raise Misfit(index, "invalid UTF8 data", row) from exc
 
     def _typed(self, index: int, texts: pa.Array) -> pa.Array:
         column = self._columns[index]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rivet.errors import SourceUnavailable
-from rivet.source.cells import Cells, Flags, Places
+from rivet.source.cells import Cells, Flags, Places, reached
 from rivet.source.postgres.cells import LENGTH_BYTES, Stretch, Walk, stretches_of
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0"
@@ -186,25 +186,8 @@ def _is_chain(starts: Places, ends: Places, start: int) -> bool:
 
 
 def _chained(starts: Places, ends: Places, start: int) -> Places:
-    """Give those places to which the rows lead, one after the other, from the first.
-
-    In rounds, each of which doubles the number of rows that are found.
-    """
-    count = len(starts)
-    nowhere = count
-    following = np.searchsorted(starts, ends)
-    known = following < count
-    known[known] = starts[following[known]] == ends[known]
-    step = np.append(np.where(known, following, nowhere), nowhere)
+    """Give those places to which the rows lead, one after the other, from the first."""
     first = int(np.searchsorted(starts, start))
-    if first == count or starts[first] != start:
+    if first == len(starts) or starts[first] != start:
         return starts[:0]
-    found = np.zeros(count + 1, np.bool_)
-    found[first] = True
-    before, now = 0, 1
-    while now > before:
-        found[step[np.flatnonzero(found)]] = True
-        found[nowhere] = False
-        step = step[step]
-        before, now = now, int(found.sum())
-    return starts[found[:count]]
+    return starts[reached(starts, ends, first)]
