@@ -69,7 +69,6 @@ class _Compaction:
         self._export = export
         self._destination = destination
         self._turn = turn
-        self._begun_at = context.clock()
         self._found = _read_export(destination)
         self._layout = _layout_of(export, self._found)
         self._manifests: dict[str, Manifest] = {}
