@@ -48,15 +48,15 @@ class BinaryDecoder(Decoder):
     def _array(self, index: int, cells: Cells) -> pa.Array:
         column, wire = self._columns[index], self._wires[index]
         kind = column.type.kind
-        if kind is Kind.BINARY and not is_number(wire):
-            return bytes_in(cells)
         if is_number(wire):
             return self._converted(index, lambda numbers: _cast(numbers, column), numbers_of(wire, cells))
+        if kind is Kind.BINARY:
+            return bytes_in(cells)
         if is_moment(wire) and kind.is_temporal:
             try:
                 return moments_of(cells, kind)
             except Unfit as unfit:
-                shown = text_of(wire, cells.value(unfit.row) or b"") + "Z" * (kind is Kind.INSTANT)
+                shown = self._text_of(index, cells.value(unfit.row) or b"")
                 raise Misfit(index, f"value {shown!r} does not fit", unfit.row) from unfit
         if width_of(wire) is not Lengths.ENCODED:
             raise SourceUnavailable(f"column {column.name!r} comes in another form than was described")
@@ -78,8 +78,11 @@ class BinaryDecoder(Decoder):
         if value is None:
             return None
         is_binary = column.type.kind is Kind.BINARY
-        text = "0x" + value.hex() if is_binary else text_of(self._wires[index], value)
-        return shown_value(column, text + "Z" * (column.type.kind is Kind.INSTANT))
+        return shown_value(column, "0x" + value.hex() if is_binary else self._text_of(index, value))
+
+    def _text_of(self, index: int, value: bytes) -> str:
+        is_instant = self._columns[index].type.kind is Kind.INSTANT
+        return text_of(self._wires[index], value) + ("Z" if is_instant else "")
 
 
 def _cast(numbers: pa.Array, column: Column) -> pa.Array:

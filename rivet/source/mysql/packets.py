@@ -40,7 +40,6 @@ class Execution:
 
     Attributes:
         wires: The forms of the output columns, once it is executed.
-        rows: How many rows have come.
         warnings: How many warnings the server has of it, once it has ended.
 
     Raises:
@@ -50,7 +49,6 @@ class Execution:
     def __init__(self, connection: Any) -> None:
         _check_insides(connection)
         self.wires: list[Wire] = []
-        self.rows = 0
         self.warnings = 0
         self._connection = connection
         self._statement: bytes | None = None  # its number
@@ -123,7 +121,6 @@ class Execution:
                 pos, after, count = last, before, count - 1
         if not count:
             return b""
-        self.rows += count
         with memoryview(buffer) as view:
             rows = bytes(view[start:pos])
         source.pos, connection._next_seq_id = pos, after  # noqa: SLF001
@@ -149,7 +146,6 @@ class Execution:
         if first == _END and length < JOINED:
             self._end(packet)
             return b""
-        self.rows += 1
         return b"".join((_JOINED_HEADER, b"\0", packet.get_all_data()))
 
     def _end(self, packet: Any) -> None:

@@ -130,7 +130,7 @@ def rendering(name: str, source: SourceType, override: Override | None) -> Rende
     if kind in FLOATS and fidelity is Fidelity.LOSSY and source.becomes.kind in (*INTEGERS, Kind.FLOAT64):
         return Rendering(target, fidelity, _exact_float(source, kind))
     if _comes_as_it_is(source, target, fidelity):
-        value = "{v} + 0" if family is Family.BITS else "{v}"
+        value = _PRINTED[family] if family is Family.BITS else "{v}"
         return Rendering(target, fidelity, value, fits=_FITS.get(family, ""))
     return Rendering(target, fidelity, f"CONCAT({_PRINTED.get(family, '{v}')})")
 

@@ -33,12 +33,13 @@ class Lengths(IntEnum):
 _ALLOWED = {Lengths.MOMENT: (0, 4, 7, 11), Lengths.CLOCK: (0, 8, 12)}
 # By its first byte: how many more a length has, and which bits of the next eight they are.
 _MORE = {252: (2, 0xFFFF), 253: (3, 0xFFFFFF), 254: (8, 2**64 - 1)}
+_NO_LENGTH = 251  # a first byte from here on is no length by itself
 _NULL_SHIFT = 2
 # The first rows of a block tell how long its rows are, and of long ones there are few.
 _SAMPLE_ROWS = 32
 _LONG_BYTES = 2 * 1024
 _LONG_BLOCK_BYTES = 8 * 1024**2  # so large only where one of its rows is
-_SHORT, _MIDDLE = 2**8, 2**16  # below these, two bytes of a row's length are zero, or one
+_SHORT = 2**8  # below it two bytes of a row's length are zero
 
 
 class RowReader:
@@ -52,7 +53,7 @@ class RowReader:
         self._widths = tuple(widths)
         self._bitmap_bytes = (len(widths) + _NULL_SHIFT + 7) // 8
         self._least = HEADER_BYTES + 1 + self._bitmap_bytes  # every value NULL
-        self._longest = _SHORT
+        self._is_short = True  # so are all rows so far
 
     def cells(self, block: bytes) -> list[Cells]:
         """Give the cells of a block, by column.
@@ -109,8 +110,8 @@ class RowReader:
         if form is not Lengths.ENCODED:
             if not np.isin(heads, _ALLOWED[form]).all():
                 raise self._unlike()
-        elif heads.max(initial=0) >= min(_MORE) - 1:
-            for head in np.unique(heads[heads >= min(_MORE) - 1]):
+        elif heads.max(initial=0) >= _NO_LENGTH:
+            for head in np.unique(heads[heads >= _NO_LENGTH]):
                 rows = np.flatnonzero(heads == head)
                 lengths[rows], more = self._long(block, int(head), values[rows], ends[rows])
                 values[rows] += more
@@ -133,14 +134,12 @@ class RowReader:
         is_long = sample[-1] >= _LONG_BYTES * _SAMPLE_ROWS or len(block) > _LONG_BLOCK_BYTES
         if is_long or len(sample) <= _SAMPLE_ROWS:
             return _walked(block)
-        self._longest = max(self._longest, _SHORT if longest < _SHORT else _MIDDLE)
-        while True:
-            found = _chained(block, is_short=self._longest == _SHORT)
-            if found is not None:
-                return found, np.append(found[1:], len(block))
-            if self._longest != _SHORT:
-                return _walked(block)
-            self._longest = _MIDDLE
+        self._is_short = self._is_short and longest < _SHORT
+        found = _chained(block, is_short=True) if self._is_short else None
+        if found is None:
+            self._is_short = False
+            found = _chained(block, is_short=False)
+        return _walked(block) if found is None else (found, np.append(found[1:], len(block)))
 
     def _unlike(self) -> SourceUnavailable:
         columns = counted(len(self._widths), "column")
@@ -177,7 +176,7 @@ def _hop(block: bytes, rows: int | None) -> list[int]:
 
 
 def _chained(block: bytes, *, is_short: bool) -> Places | None:
-    """Find the beginnings of rows, all shorter than `_SHORT` or `_MIDDLE`, or None if not all are.
+    """Find the beginnings of rows, all shorter than 64 KiB or, if so, `_SHORT`; None if not all are.
 
     What may be one has zeros in its length and before its bitmap, and leads to another, which has the next
     number, or to the end of the block.
