@@ -176,9 +176,9 @@ def _run(
             attempt=attempt,
             watermark=watermark_after(chosen, tree),
         )
-        prepared = replace(prepared, why=chosen.why, adds_from=chosen.adds_from)
         in_vain = asked_in_vain(export, tree, prepared.counts)
-        prepared = replace(prepared, advice=(*prepared.advice, *chosen.warnings, *in_vain))
+        advice = (*prepared.advice, *chosen.warnings, *in_vain)
+        prepared = replace(prepared, why=chosen.why, adds_from=chosen.adds_from, advice=advice)
         attempted = Attempt(
             record,
             prepared,
